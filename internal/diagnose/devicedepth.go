@@ -38,6 +38,10 @@ func (c *Case) queueAdvice(d *deviceView) []Advice {
 		Expect: "more requests are served at the base latency",
 	}
 	rates := c.depthRates()
+	if c.oneByOne(c.device) {
+		more.Do = "attach the loop device with direct I/O (losetup --direct-io=on), so that the disk below gets several requests at a time, or " + more.Do
+		return []Advice{more}
+	}
 	if len(rates) < 2 {
 		return []Advice{more}
 	}

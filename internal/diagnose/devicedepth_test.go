@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,18 @@ import (
 // deepCase is a victim on a device whose requests take so long, in seconds, by how
 // many are in flight.
 func deepCase(in string, latency map[int]float64, most float64) *Case {
+	return deepCaseAlone(in, latency, most, 0, 0)
+}
+
+// deepCaseAlone has some requests that had the device to themselves, which took so
+// many seconds together.
+func deepCaseAlone(in string, latency map[int]float64, most, alone, seconds float64) *Case {
 	r := sample.NewRecorder(epoch)
+	if alone > 0 {
+		e := sample.Entity{Device: "vda", Class: "read 4096"}
+		r.Put(sample.BlockAloneOps, e, alone, "test")
+		r.Put(sample.BlockAloneTime, e, seconds, "test")
+	}
 	r.PutProcess(7, sample.Process{Comm: "worker"})
 	r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: in}, 9, "test")
 	r.Put(sample.BlockDeviceTime, sample.Entity{PID: 7, Device: "vda", Class: "read"}, 9, "test")
@@ -91,5 +103,70 @@ func TestBaseLatencyOfACrowd(t *testing.T) {
 				t.Errorf("the bound is %.3g s, above the fastest percent", base)
 			}
 		})
+	}
+}
+
+// A few that had the device to themselves, one of which waited for a processor, do
+// not make a crowd of twenty-nine one request at a time.
+func TestFewAloneInACrowd(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		alone  float64
+		counts map[uint64]uint64 // of how many nanoseconds, rounded down to a power of two
+		base   float64           // seconds
+	}{
+		{"one of 25 was held up", 25, map[uint64]uint64{300e3: 250, 600e3: 750}, 367e-6},
+		{"many were alone", 2000, map[uint64]uint64{300e3: 250, 600e3: 750}, 456e-6},
+		{"all take as long", 25, map[uint64]uint64{600e3: 1000}, 456e-6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := deepCaseAlone("async", map[int]float64{16: 640e-6, 32: 660e-6}, 32, c.alone, c.alone*456e-6)
+			e := sample.Entity{Device: "vda", Class: sample.ClassRead}
+			h := &sample.Hist{Histogram: sample.Histogram{Unit: "nanoseconds"}, Source: "test"}
+			for latency, n := range c.counts {
+				h.Counts[sample.Bucket(latency)] += n
+			}
+			x.w.SetHistogram(sample.HistDevice, e, h)
+			d := deviceView{depth: 28, latency: 659e-6}
+			base, bound, sure := x.baseLatency(&d)
+			if bound || !sure || math.Abs(base/c.base-1) > 0.01 {
+				t.Errorf("base latency is %.3g s, a bound %v, sure %v; want %.3g, sure", base, bound, sure, c.base)
+			}
+		})
+	}
+}
+
+// Of a device that is known to serve one at a time, the rate says how long one takes,
+// however long all of a crowd take.
+func TestOneByOne(t *testing.T) {
+	for kind, want := range map[string]Answer{"loop": Yes, "loop-direct": CannotTell, "": CannotTell} {
+		r := sample.NewRecorder(epoch)
+		r.PutProcess(7, sample.Process{Comm: "crowd"})
+		r.Put(sample.DeviceKind, sample.Entity{}, 0, "test")
+		if kind != "" {
+			r.Put(sample.DeviceKind, sample.Entity{Device: "loop0", Class: kind}, 1, "test")
+		}
+		r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: "write"}, 280, "test")
+		for _, e := range []sample.Entity{{Device: "loop0", Class: "write"}, {PID: 7, Device: "loop0", Class: "write"}} {
+			r.Put(sample.BlockOps, e, 426000, "test")
+			r.Put(sample.BlockBytes, e, 426000*65536, "test")
+			r.Put(sample.BlockQueueTime, e, 0, "test")
+			r.Put(sample.BlockDeviceTime, e, 426000*659e-6, "test")
+		}
+		for depth, us := range map[int]float64{8: 640e-6, 16: 640e-6, 32: 660e-6} {
+			e := sample.Entity{Device: "loop0", Class: fmt.Sprintf("write 65536 %d", depth)}
+			r.Put(sample.BlockDepthOps, e, 142000, "test")
+			r.Put(sample.BlockDepthTime, e, 142000*us, "test")
+		}
+		x := newCase(r.Window(epoch.Add(10*time.Second)), Target{})
+		if x.device != "loop0" {
+			t.Fatalf("the device is %q", x.device)
+		}
+		if v := deviceQueueing().Judge(x); v.Answer != want {
+			t.Errorf("%q: %v (%s), want %v", kind, v.Answer, v.Why, want)
+		}
+		if v := deviceLatencyBound().Judge(x); kind == "loop" && v.Answer != No {
+			t.Errorf("one request at a time is %v (%s)", v.Answer, v.Why)
+		}
 	}
 }

@@ -49,11 +49,14 @@ func deviceQueueing() Cause {
 			} else if d.base > 0 {
 				weight *= max(d.queued, 1-d.base/d.latency)
 			}
+			e := append(c.deviceEvidence(&d), Evidence{
+				Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.sourceOf(sample.BlockDepthTime),
+			})
+			if c.oneByOne(c.device) {
+				e = append(e, c.figure("requests that this loop device serves at a time", 1, "count", sample.DeviceKind).as("served-at-a-time"))
+			}
 			return Verdict{
-				Answer: Yes, Confidence: conf, Weight: weight, Culprit: c.deviceCulprit(),
-				Evidence: append(c.deviceEvidence(&d), Evidence{
-					Name: "latency to base latency", Value: r, Unit: "ratio", Source: c.sourceOf(sample.BlockDepthTime),
-				}),
+				Answer: Yes, Confidence: conf, Weight: weight, Culprit: c.deviceCulprit(), Evidence: e,
 				Disprove: "one request in flight takes as long",
 				Advice:   c.queueAdvice(&d),
 			}

@@ -104,13 +104,10 @@ func (c *Case) sickness(device string) sickness {
 // sickVerdict holds what a device reports against how slow it is.
 func (c *Case) sickVerdict(sick *sickness) Verdict {
 	var all load
-	var h sample.Histogram
 	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
 		all.add(c.requestsOf(sick.device, op))
-		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: sick.device, Class: op}); one != nil {
-			h.Merge(&one.Histogram)
-		}
 	}
+	h := c.deviceTimes(sick.device)
 	if !c.w.Has(sample.BlockDeviceTime) {
 		return cannotTell(sick.device + " reports a fault, but how slow it is is not known: " + c.w.WhyAbsent(sample.BlockDeviceTime))
 	}

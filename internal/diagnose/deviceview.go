@@ -9,6 +9,7 @@ import (
 const (
 	queueingRatio = 1.5      // latency against the base latency
 	baseOps       = 20       // operations at depth 1 that make a base latency
+	baseMany      = 1000     // from here on one that was held up does not move their mean
 	crowd         = 4        // mean in flight from which a request rarely ends alone
 	smallIO       = 32 << 10 // bytes; up to here a flat rate means operations
 	largeIO       = 64 << 10 // from here on it means bandwidth
@@ -90,22 +91,28 @@ func (c *Case) deviceFacts() deviceView {
 	}
 	d.maxDepth, _ = w.Value(sample.BlockMaxFlight, sample.Entity{Device: dev})
 	d.base, d.baseBound, d.baseSure = c.baseLatency(&d)
+	if one := c.oneTook(); one > 0 && (d.base == 0 || one < d.base) {
+		d.base, d.baseBound, d.baseSure = one, false, true
+	}
 	d.flat = c.findPlateau()
 	return d
 }
 
 // alone is the mean latency of requests of a size that had the device to
 // themselves from start to completion, 0 when there were too few.
-func (c *Case) alone(op string, size uint64) float64 { return c.aloneOn(c.device, op, size) }
+func (c *Case) alone(op string, size uint64) float64 {
+	t, _ := c.aloneOn(c.device, op, size)
+	return t
+}
 
-func (c *Case) aloneOn(device, op string, size uint64) float64 {
+func (c *Case) aloneOn(device, op string, size uint64) (seconds, ops float64) {
 	e := sample.Entity{Device: device, Class: sample.IOClass{Op: op, Size: size}.String()}
-	n, _ := c.w.Sum(sample.BlockAloneOps, e)
+	ops, _ = c.w.Sum(sample.BlockAloneOps, e)
 	t, _ := c.w.Sum(sample.BlockAloneTime, e)
-	if n < baseOps {
-		return 0
+	if ops < baseOps {
+		return 0, ops
 	}
-	return t / n
+	return t / ops, ops
 }
 
 // baseLatency is the latency of a request that is alone on the device, for the
@@ -143,33 +150,31 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 			}
 		}
 	})
-	var covered, total, sum, toEnd float64
+	var covered, total, sum, toEnd, many float64
 	for k, n := range all {
 		total += n
-		if t := c.alone(k.op, k.size); t > 0 {
+		if t, ops := c.aloneOn(c.device, k.op, k.size); t > 0 {
 			covered += n
 			toEnd += n
+			if ops >= baseMany {
+				many += n
+			}
 			sum += n * min(t, fastest[k])
 		} else if shallow[k] >= baseOps {
 			covered += n
 			sum += n * fastest[k]
 		}
 	}
-	var h sample.Histogram
-	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
-		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
-			h.Merge(&one.Histogram)
-		}
-	}
+	h := c.deviceTimes(c.device)
 	if total > 0 && covered >= 0.5*total {
 		base := sum / covered
 		crowded := d.depth >= crowd || d.asynchronous(&c.victim)
-		if crowded && h.N() >= 100 && toEnd < 0.5*total {
+		if crowded && h.N() >= 100 && many < 0.5*total {
 			// one that comes to an empty device opens a batch: it is slowed
 			// down by those that are submitted behind it, and by threads that
 			// take the processor from a device made of software
 			base = min(base, h.Quantile(0.10)/1e9)
-			if base*queueingRatio > d.latency && !grows(c.depthRates()) {
+			if base*queueingRatio > d.latency && toEnd < 0.5*total && !grows(c.depthRates()) {
 				// none of these came to an idle device: what all of a steady
 				// crowd take is no base latency
 				return h.Quantile(0.01) / 1e9, true, false
@@ -181,6 +186,39 @@ func (c *Case) baseLatency(d *deviceView) (seconds float64, bound, sure bool) {
 		return 0, false, false
 	}
 	return h.Quantile(0.01) / 1e9, true, false
+}
+
+// deviceTimes are the times of all reads and writes of a device.
+func (c *Case) deviceTimes(device string) (h sample.Histogram) {
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
+		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: device, Class: op}); one != nil {
+			h.Merge(&one.Histogram)
+		}
+	}
+	return h
+}
+
+// oneByOne tells whether a device is known to serve one request at a time: a loop
+// device whose file is in the page cache has one worker for each cgroup (loop.c).
+func (c *Case) oneByOne(device string) bool {
+	n, ok := c.w.Value(sample.DeviceKind, sample.Entity{Device: device, Class: "loop"})
+	return ok && n == 1
+}
+
+// oneTook is how many seconds a request took of a device that serves one at a time, and
+// has a crowd: it did so many a second, one after the other. 0 of others.
+func (c *Case) oneTook() float64 {
+	if !c.oneByOne(c.device) {
+		return 0
+	}
+	var l load
+	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
+		l.add(c.requestsOf(c.device, op))
+	}
+	if s := c.w.Seconds(); l.time >= crowd*s {
+		return s / l.ops
+	}
+	return 0
 }
 
 // findPlateau looks for a cap of the device.

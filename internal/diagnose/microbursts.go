@@ -126,12 +126,7 @@ func (c *Case) burstBase(d *deviceView) (base float64, bound bool, need float64)
 	if d.baseBound {
 		return d.base, true, 2 * queueingRatio
 	}
-	var h sample.Histogram
-	for _, op := range []string{sample.ClassRead, sample.ClassWrite} {
-		if one := c.w.Histogram(sample.HistDevice, sample.Entity{Device: c.device, Class: op}); one != nil {
-			h.Merge(&one.Histogram)
-		}
-	}
+	h := c.deviceTimes(c.device)
 	if h.N() < 100 {
 		return d.base, true, 2 * queueingRatio
 	}

@@ -118,6 +118,9 @@ func (c *Case) aloneLatency(op string, size uint64) (seconds float64, bound bool
 		}
 		alone = alone || of.Depth == 1 && n >= baseOps
 	})
+	if one := c.oneTook(); one > 0 && (!alone || one < fastest) {
+		return one, false
+	}
 	if alone {
 		return fastest, false
 	}
@@ -138,7 +141,8 @@ func (c *Case) aloneBefore(op string, size uint64) float64 {
 	if !c.comparable() {
 		return 0
 	}
-	return c.was.aloneOn(c.device, op, 1<<max(0, bits.Len64(size)-1))
+	t, _ := c.was.aloneOn(c.device, op, 1<<max(0, bits.Len64(size)-1))
+	return t
 }
 
 // comparable tells whether the device was the same before, and no faster.

@@ -10,7 +10,7 @@ import (
 // Layer is what a block device is that lies on others, or on a file: a volume of
 // device-mapper, an array of md, a loop device.
 type Layer struct {
-	Kind  string   `json:"kind"`            // "dm-crypt", "raid1", "loop"; "dm" where its targets could not be asked for
+	Kind  string   `json:"kind"`            // "dm-crypt", "raid1", "loop", "loop-direct" past the page cache; "dm" where its targets could not be asked for
 	Label string   `json:"label,omitempty"` // what device-mapper calls it: "vg-root"
 	On    []string `json:"on,omitempty"`    // disks and partitions right below it or its file, or its paths, by the kernel's names
 	File  string   `json:"file,omitempty"`  // of a loop device
@@ -92,6 +92,9 @@ func (h *Host) layer(d Device, devices *Devices) (l Layer, ok bool) {
 	}
 	if file := text("loop", "backing_file"); file != "" {
 		l.Kind, l.File = "loop", file
+		if direct(h.Sys("block", d.Name, "loop", "dio")) {
+			l.Kind = "loop-direct"
+		}
 		if on, ok := h.directLoop(d.Name, devices); ok {
 			l.On = []string{on}
 		}

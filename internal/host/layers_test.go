@@ -65,8 +65,9 @@ func TestDirectLoops(t *testing.T) {
 		if c.on != "" {
 			want = []string{c.on}
 		}
-		if l := h.Layers(devices)["loop0"]; !reflect.DeepEqual(l.On, want) || h.Stacked() != (c.on != "") {
-			t.Errorf("%+v: it lies on %q, stacked is %v", c, l.On, h.Stacked())
+		kind := map[string]string{"0": "loop", "1": "loop-direct"}[c.dio]
+		if l := h.Layers(devices)["loop0"]; !reflect.DeepEqual(l.On, want) || l.Kind != kind || h.Stacked() != (c.on != "") {
+			t.Errorf("%+v: it is a %q on %q, stacked is %v", c, l.Kind, l.On, h.Stacked())
 		}
 	}
 }
