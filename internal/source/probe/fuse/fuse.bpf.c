@@ -20,6 +20,11 @@ struct fuse_iqueue {
 	struct list_head pending;
 };
 struct fuse_conn {
+	struct fuse_iqueue iq; /* until it went into fuse_chan, between 6.18 and 7.2 */
+	u32 dev;
+};
+struct fuse_chan {
+	struct fuse_conn *conn;
 	struct fuse_iqueue iq;
 };
 struct fuse_mount {
@@ -41,7 +46,8 @@ struct fuse_req {
 	struct {
 		struct fuse_out_header h;
 	} out;
-	struct fuse_mount *fm;
+	struct fuse_mount *fm; /* until then */
+	struct fuse_chan *chan;
 };
 enum fuse_req_flag {
 	FR_BACKGROUND = 0x7003,
@@ -136,6 +142,22 @@ u64 sent; /* requests so far: their order */
 static const struct row no_row;
 static const struct server no_server;
 
+/* The file system of a request, 0 while it is being mounted. */
+static __always_inline u32 dev_of(struct fuse_req *req)
+{
+	return bpf_core_field_exists(req->fm) ? BPF_CORE_READ(req, fm, sb, s_dev) : BPF_CORE_READ(req, chan, conn, dev);
+}
+
+/* Where the queue of a request begins. */
+static __always_inline u64 queue_of(struct fuse_req *req)
+{
+	u64 pending = bpf_core_field_offset(struct fuse_iqueue, pending);
+
+	if (bpf_core_field_exists(req->fm))
+		return (u64)BPF_CORE_READ(req, fm, fc) + bpf_core_field_offset(struct fuse_conn, iq) + pending;
+	return (u64)BPF_CORE_READ(req, chan) + bpf_core_field_offset(struct fuse_chan, iq) + pending;
+}
+
 SEC("tp_btf/fuse_request_send")
 int COUNTING(on_send, struct fuse_req *req)
 {
@@ -145,7 +167,7 @@ int COUNTING(on_send, struct fuse_req *req)
 
 	o.since = bpf_ktime_get_ns();
 	o.seq = __sync_fetch_and_add(&sent, 1) + 1;
-	o.key.dev = BPF_CORE_READ(req, fm, sb, s_dev); /* 0 while it is being mounted */
+	o.key.dev = dev_of(req);
 	o.key.tgid = t->tgid;
 	o.key.op = op_of(req->in.h.opcode);
 	if (!(req->flags & 1UL << bpf_core_enum_value(enum fuse_req_flag, FR_BACKGROUND)))
@@ -156,9 +178,8 @@ int COUNTING(on_send, struct fuse_req *req)
 }
 
 /* The number of the request that has been in the queue longest: 0 for one from before this was counted. */
-static __always_inline u64 oldest(struct fuse_conn *conn)
+static __always_inline u64 oldest(u64 head)
 {
-	u64 head = (u64)conn + bpf_core_field_offset(struct fuse_conn, iq) + bpf_core_field_offset(struct fuse_iqueue, pending);
 	u64 first = (u64)BPF_CORE_READ((struct list_head *)head, next);
 	struct open *o;
 
@@ -252,7 +273,7 @@ int COUNTING(on_end, struct fuse_req *req)
 		return 0;
 	ADD(s->ns, all - queue);
 	l = &s->looks[__sync_fetch_and_add(&s->answers, 1) & (LOOKS - 1)];
-	l->oldest = oldest(BPF_CORE_READ(req, fm, fc));
+	l->oldest = oldest(queue_of(req));
 	l->at = now;
 	return 0;
 }
