@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
@@ -183,6 +187,58 @@ func TestFunctionsAreProved(t *testing.T) {
 		t.Logf("%+v", w)
 		if w.By != bpf.ByTracepoint && (w.What == reads || w.What == mapped) && !strings.HasPrefix(w.Proof, "counted") {
 			bpftest.Need(t, "bpf", errors.New(w.Proof))
+		}
+	}
+}
+
+// Without tracefs there are no events and no returns by kprobe: that is said, with what
+// to do, and what does without them counts.
+func TestWithoutTracefs(t *testing.T) {
+	bpftest.Root(t)
+	const variable = "PAGECACHE_NO_TRACEFS"
+	if os.Getenv(variable) == "" {
+		child := exec.Command(os.Args[0], "-test.run=^TestWithoutTracefs$", "-test.v")
+		child.Env = append(os.Environ(), variable+"=1")
+		child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+		out, err := child.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestWithoutTracefs") {
+			t.Error(err)
+		}
+		return
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range [...]string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing", "/sys/kernel/debug"} {
+		for unix.Unmount(dir, unix.MNT_DETACH) == nil {
+		}
+	}
+	const advice = "mount -t tracefs tracefs /sys/kernel/tracing"
+	t.Setenv(bpf.HooksVariable, "events")
+	src, err := Open(host.Live())
+	bpftest.Need(t, "bpf", err)
+	defer src.Close()
+	var told, traced bool
+	for _, w := range src.(*Probe).Ways() {
+		t.Logf("%+v", w)
+		if traced = traced || w.What == reads && w.By == bpf.ByTracepoint; w.By == "" {
+			told = told || len(w.Rejected) > 0 && strings.Contains(w.Rejected[0], advice)
+		}
+	}
+	if traced && !told { // where there is no tracepoint there is no event
+		t.Errorf("why there are no events is not said")
+	}
+	for _, what := range [...]string{reads, mapped} {
+		t.Setenv(bpf.HooksVariable, what+"="+bpf.ByKprobe)
+		p, err := Open(host.Live())
+		if err == nil {
+			p.Close()
+		}
+		t.Logf("%s: %v", what, err)
+		_, none := os.Stat("/sys/bus/event_source/devices/kprobe") // nil where the kernel has kprobes
+		if err == nil || none == nil && !strings.Contains(err.Error(), advice) {
+			t.Errorf("%s by kprobe: %v", what, err)
 		}
 	}
 }
