@@ -94,20 +94,30 @@ static long use_chunk(u32 i, struct range *r)
 	return 0;
 }
 
-/* The same for LOOP without a helper: a function that is not static is verified once, not in every round. */
+/* The same without a helper for loops: a function that is not static is verified once, not for every way to it. */
 __noinline int use_pages_once(u64 file, u64 first, u64 last, u64 chunk)
 {
 	return use_pages(file, first, last, chunk);
 }
 
-static __always_inline long use_chunk_unrolled(u32 i, struct range *r)
+__noinline int use_range_once(u64 file, u64 first, u64 last)
 {
-	u64 chunk = (r->from >> CHUNK_SHIFT) + i;
+	u64 chunk = first >> CHUNK_SHIFT;
+	u32 found = 0, i;
 
-	if (chunk > r->to >> CHUNK_SHIFT)
-		return 1;
-	*r->found += (u32)use_pages_once(r->file, r->from, r->to, chunk);
-	return 0;
+	for (i = 0; i < MAX_CHUNKS && chunk + i <= last >> CHUNK_SHIFT; i++)
+		found += use_pages_once(file, first, last, chunk + i);
+	return found;
+}
+
+/* Takes the fresh marks off a range, of MAX_CHUNKS chunks at most, and counts them. */
+static __always_inline u64 use_range(struct range *r)
+{
+	if (lacks & LACKS_LOOP)
+		return (u32)use_range_once(r->file, r->from, r->to);
+	*r->found = 0;
+	bpf_loop(MAX_CHUNKS, use_chunk, r, 0);
+	return *r->found;
 }
 
 /* Marks a range fresh; r->found counts the pages that had been evicted. */
@@ -191,10 +201,9 @@ static __noinline u64 use_folio(u64 file, u64 index, u32 pages)
 	r.found = new_count();
 	if (!r.found)
 		return 0;
-	if (pages == 1)
-		use_chunk(0, &r);
-	else
-		LOOP(FOLIO_CHUNKS, (pages >> CHUNK_SHIFT) + 2, use_chunk, use_chunk_unrolled, &r);
+	if (pages > 1)
+		return use_range(&r);
+	use_chunk(0, &r);
 	return *r.found;
 }
 
@@ -210,10 +219,8 @@ static __always_inline void count_misses(struct task *t, u64 from, u64 to)
 
 	if (!count || !*count || from > to)
 		return;
-	t->found = 0;
 	r.found = &t->found;
-	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
-	found = t->found;
+	found = use_range(&r);
 	if (found > most)
 		found = most;
 	t->call_misses += found;

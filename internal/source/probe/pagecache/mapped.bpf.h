@@ -18,8 +18,7 @@ static __always_inline void used_by_mapping(struct inode *inode, u64 from, u64 t
 	r.found = new_count();
 	if (!r.found)
 		return;
-	LOOP(MAX_CHUNKS, MAX_CHUNKS, use_chunk, use_chunk_unrolled, &r);
-	misses = *r.found;
+	misses = use_range(&r);
 	if (!misses)
 		return;
 	TOTAL(mapped_misses, misses);

@@ -74,13 +74,13 @@ __noinline int touch_page_once(u64 file, u64 run, u64 from, u64 to, u32 tgid)
 	return touch_page(file, run, from, to, tgid);
 }
 
-static __always_inline long touch_run_unrolled(u32 i, struct touch *t)
+__noinline int touch_range_once(u64 file, u64 from, u64 to, u32 tgid)
 {
-	u64 run = (t->from >> touch_shift) + i;
+	u64 run = from >> touch_shift;
+	u32 i;
 
-	if (run > t->to >> touch_shift)
-		return 1;
-	touch_page_once(t->file, run, t->from, t->to, t->tgid);
+	for (i = 0; i < MAX_CHUNKS && run + i <= to >> touch_shift; i++)
+		touch_page_once(file, run + i, from, to, tgid);
 	return 0;
 }
 
@@ -95,7 +95,10 @@ static __noinline int touch(u64 file, u64 from, u64 to)
 	t.tgid = this_tgid();
 	runs = (to >> touch_shift) - (from >> touch_shift) + 1;
 	if (runs > 2) {
-		LOOP(MAX_CHUNKS, runs < MAX_CHUNKS ? runs : MAX_CHUNKS, touch_run, touch_run_unrolled, &t);
+		if (lacks & LACKS_LOOP)
+			touch_range_once(file, from, to, t.tgid);
+		else
+			bpf_loop(runs < MAX_CHUNKS ? runs : MAX_CHUNKS, touch_run, &t, 0);
 		return 0;
 	}
 	touch_run(0, &t);
