@@ -3,6 +3,7 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -81,10 +82,10 @@ func Open(h *host.Host, f Filter) (*Observer, error) {
 	}
 	const least, most = 3, 8 // powers of two
 	shift := least
-	for pages := place.Room / predict.PageSize; shift < most && pages>>(shift+1) >= wanted; {
+	for pages := place.Room / int64(os.Getpagesize()); shift < most && pages>>(shift+1) >= wanted; {
 		shift++
 	}
-	o.scale = 1 << shift
+	o.scale = access.PerPage() << shift
 	if o.probe, err = access.Open(h, shift); err != nil {
 		return nil, unseen(err)
 	}

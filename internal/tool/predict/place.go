@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"os"
 
 	"iocause/internal/figure"
 	"iocause/internal/host"
@@ -53,7 +54,7 @@ func hostPlace(h *host.Host) (*Place, error) {
 		return nil, errors.New("looking for the size of the cache: /proc/meminfo lacks MemTotal, MemFree, Active(file) or Inactive(file)")
 	}
 	cache := int64(*m.ActiveFile + *m.InactiveFile)
-	free := max(0, int64(*m.Free)-int64(zones.Low)*predict.PageSize)
+	free := max(0, int64(*m.Free)-int64(zones.Low)*int64(os.Getpagesize()))
 	return &Place{Memory: int64(*m.Total), Used: int64(*m.Total) - free, Cache: cache, Room: cache + free, Active: int64(*m.ActiveFile)}, nil
 }
 

@@ -69,9 +69,12 @@ func readVmstat(h *host.Host) (procfile.Vmstat, error) {
 	return v, host.In("/proc/vmstat", err)
 }
 
+// page is what /proc/vmstat counts in, in bytes.
+func page() float64 { return float64(os.Getpagesize()) }
+
 // dirty is dirty and under writeback, in bytes.
 func dirty(v *procfile.Vmstat) float64 {
-	return float64(*v.Dirty+*v.Writeback) * predict.PageSize
+	return float64(*v.Dirty+*v.Writeback) * page()
 }
 
 // Poll keeps how low dirty memory was.
@@ -93,8 +96,8 @@ func (l *WriteWatch) Predict(rate, limit float64) (*Writes, error) {
 	}
 	seconds := time.Since(l.began).Seconds()
 	w := &Writes{Version: version, Start: l.began, Seconds: seconds, Asked: rate > 0}
-	per := func(now, before *uint64) float64 { return float64(*now-*before) * predict.PageSize / seconds }
-	d := predict.Dirty{Limit: float64(*v.DirtyLimit) * predict.PageSize, Background: float64(*v.DirtyBg) * predict.PageSize, Now: dirty(&v), Rate: rate}
+	per := func(now, before *uint64) float64 { return float64(*now-*before) * page() / seconds }
+	d := predict.Dirty{Limit: float64(*v.DirtyLimit) * page(), Background: float64(*v.DirtyBg) * page(), Now: dirty(&v), Rate: rate}
 	if rate == 0 {
 		d.Rate = per(v.Dirtied, l.first.Dirtied)
 	}

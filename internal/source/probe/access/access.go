@@ -32,7 +32,7 @@ const (
 type Event struct {
 	At     time.Duration // on the monotonic clock
 	File   sample.FileID
-	Page   uint64 // of 4 KiB, within the file
+	Page   uint64 // the first of 4 KiB, within the file, of the page that is watched
 	Cgroup uint64 // number of the memory controller's cgroup: the page's where it was put in or taken out, else the thread's
 	PID    int
 	Hash   uint32 // of the page: chooses fewer of them without a bias
@@ -41,7 +41,7 @@ type Event struct {
 
 // Process is what the threads of a process that read files did.
 type Process struct {
-	Asked   uint64        // pages that they asked for, watched or not; up to 63 for each thread are not told yet
+	Asked   uint64        // pages of 4 KiB that they asked for, watched or not; up to 63 of the kernel's for each thread are not told yet
 	Calls   uint64        // that asked for them, likewise; before Linux 6.12 a call is one of at most 15 folios
 	Blocked time.Duration // that they waited for I/O, added up
 	Threads int
@@ -106,12 +106,12 @@ func mapped() bpf.Capability {
 // untyped has an object read the kernel's memory by copying, as programs at kprobes must.
 func untyped() map[string]any { return map[string]any{"untyped": uint32(1)} }
 
-// Open loads the probe: one page in 1<<shift is watched. It needs root or
-// CAP_BPF and CAP_PERFMON.
+// PerPage is how many pages of 4 KiB one of the kernel's has: in these all pages are told.
+func PerPage() int { return os.Getpagesize() / 4096 }
+
+// Open loads the probe: one of the kernel's pages in 1<<shift is watched. It needs root
+// or CAP_BPF and CAP_PERFMON.
 func Open(h *host.Host, shift int) (p *Probe, err error) {
-	if n := os.Getpagesize(); n != 4096 {
-		return nil, fmt.Errorf("opening the access probe: %w: its pages have %d KiB; caches can only be simulated in pages of 4 KiB", bpf.ErrNotSupported, n>>10)
-	}
 	spec, err := loadAccess()
 	if err != nil {
 		return nil, fmt.Errorf("reading the access object: %w", err)
@@ -170,7 +170,7 @@ func (p *Probe) Each(f func(Event)) error {
 		}
 		le := binary.LittleEndian
 		f(Event{At: time.Duration(le.Uint64(raw)), File: sample.FileID{Ino: le.Uint64(raw[8:]), Dev: le.Uint32(raw[32:])},
-			Page: le.Uint64(raw[16:]), Cgroup: le.Uint64(raw[24:]), PID: int(le.Uint32(raw[36:])),
+			Page: le.Uint64(raw[16:]) * uint64(PerPage()), Cgroup: le.Uint64(raw[24:]), PID: int(le.Uint32(raw[36:])),
 			Hash: le.Uint32(raw[40:]), Kind: Kind(le.Uint32(raw[44:]))})
 	}
 }
@@ -179,7 +179,7 @@ func (p *Probe) Each(f func(Event)) error {
 func (p *Probe) Processes() (map[int]Process, error) {
 	all := map[int]Process{}
 	err := bpf.Each(p.probe.Map("processes"), func(tgid uint32, x accessProcess) {
-		all[int(tgid)] = Process{Asked: x.Asked, Calls: x.Calls, Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
+		all[int(tgid)] = Process{Asked: x.Asked * uint64(PerPage()), Calls: x.Calls, Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what processes read: %w", err)

@@ -15,7 +15,7 @@ import (
 func TestPagesOfManyThreads(t *testing.T) {
 	bpftest.Root(t)
 	const pages = 4200
-	path := bpftest.File(t, pages)
+	path := fileOf(t, pages)
 	for _, threads := range []int{4, 200} {
 		t.Run(fmt.Sprint(threads), func(t *testing.T) {
 			bpftest.Drop(t, path)
@@ -30,10 +30,10 @@ func TestPagesOfManyThreads(t *testing.T) {
 					if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
 						t.Error(err)
 					}
-					buf := make([]byte, 4096)
+					buf := make([]byte, pageBytes)
 					for range 2 { // from disk, and from the cache
 						for j := range pages / threads {
-							if _, err := f.ReadAt(buf, int64(j*threads+i)*4096); err != nil {
+							if _, err := f.ReadAt(buf, int64((j*threads+i)*pageBytes)); err != nil {
 								t.Error(err)
 							}
 						}
