@@ -24,11 +24,8 @@ u64 lost_processes;
 static __noinline int note_process(struct task_struct *t, u32 tgid)
 {
 	struct process p = {}, *met;
-	struct task_struct *leader;
+	struct task_struct *leader = BPF_CORE_READ(t, group_leader);
 
-	if (!t)
-		return 0;
-	leader = BPF_CORE_READ(t, group_leader);
 	if (!leader)
 		return 0;
 	p.start = BPF_CORE_READ(leader, start_boottime);

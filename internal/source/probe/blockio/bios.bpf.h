@@ -20,10 +20,10 @@ static __always_inline u32 request_op(u32 flags, u32 size)
 	return OP_OTHER;
 }
 
-/* What a bio is charged to; 0 for none. */
+/* What a bio is charged to; 0 for none. Where there is no bio the kernel reads 0, too. */
 static __always_inline struct blkcg_gq *bio_group(struct bio *bio)
 {
-	return bio ? LOOSE(struct bio, bio)->bi_blkg : 0;
+	return LOOSE(struct bio, bio)->bi_blkg;
 }
 
 /* The cgroup of that, by its kernfs id; 0 for none. */
