@@ -189,6 +189,9 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 		x.Disk = c.Asked * (1 - x.Hit)
 	}
 	x.Disk = max(0, x.Disk)
+	if more := c.readAhead(); more > 0 && ahead(c.Now) > 0 {
+		x.Disk = c.Disk * (1 - x.Hit) / have * (1 + more*ahead(x.Hit)/ahead(c.Now)) / (1 + more)
+	}
 	if c.Disk > 0 {
 		x.Saved.Value = 1 - x.Disk/c.Disk
 		per := 0.0 // how much is saved for each miss that is
@@ -211,6 +214,15 @@ func (c *Curve) unused() float64 {
 		return 0
 	}
 	return 1 - c.Used/c.Disk
+}
+
+// readAhead is how many pages come from disk that nobody uses for each that is used, where
+// those in question use nearly all; 0 where they are few.
+func (c *Curve) readAhead() float64 {
+	if c.unused() < 0.02 || c.Used > 1.1*c.Asked*(1-c.Now) {
+		return 0
+	}
+	return c.Disk/c.Used - 1
 }
 
 // perAsked is how many pages come from disk for each that is asked for.

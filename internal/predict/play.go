@@ -27,8 +27,48 @@ type played struct {
 	fresh []bool   // by page: it came into the cache while it was watched
 	ghost int      // pages that were in the cache at the beginning, and nothing happened to
 	act   float64  // share of the cache that was on the active list
-	order []uint8  // the block of each event
+	order []uint8  // the block of each event, and cameFirst
 	exact *[blocks]float64
+}
+
+// cameFirst marks a read that met a page that had come from disk for it, or ahead of it.
+const cameFirst = 0x80
+
+// ahead is in what proportion the kernel reads ahead for a miss at random: as many pages as
+// there are cached in a row before it, where these are more than the call asks for, without
+// those that are cached already (count_history_pages of mm/readahead.c); of pages of which
+// such a share is cached, two and more in a row.
+func ahead(hits float64) float64 { return hits * hits * (2 - hits) }
+
+// lately is how many reads there were, and met a page from disk, here and in the real cache.
+type lately struct{ reads, here, real, due float64 }
+
+// saw counts a read.
+func (m *lately) saw(here, real bool) {
+	m.reads++
+	if here {
+		m.here++
+	}
+	if real {
+		m.real++
+	}
+	if m.here+m.real > 1000 { // what is longer ago counts less
+		m.reads, m.here, m.real = m.reads/2, m.here/2, m.real/2
+	}
+}
+
+// comes tells whether a page that was read ahead comes here, too.
+func (m *lately) comes() bool {
+	if m.real > 0 {
+		m.due += min(1, (m.here+1)/m.real*ahead(1-m.here/m.reads)/max(ahead(1-m.real/m.reads), 1e-3))
+	} else {
+		m.due++
+	}
+	if m.due < 1 {
+		return false
+	}
+	m.due--
+	return true
 }
 
 // telling is the time after which the kernel tells reclaim anew how long the lists are,
@@ -40,7 +80,7 @@ const telling = 2000
 // trace began: pages of which the first that is seen is a use or an eviction.
 func (t *Trace) prepare(room int, s Setting) *played {
 	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, order: make([]uint8, len(t.Events))}
-	met := make([]bool, t.Pages)
+	met, came := make([]bool, t.Pages), make([]bool, t.Pages)
 	var gone []uint32
 	added := 0
 	length := max(1, uint32(t.Length.Milliseconds()))
@@ -50,6 +90,10 @@ func (t *Trace) prepare(room int, s Setting) *played {
 		if e.Kind == Added {
 			added++
 		}
+		if e.Kind == Read && came[e.Page] {
+			p.order[i] |= cameFirst
+		}
+		came[e.Page] = e.Kind == Added
 		if met[e.Page] {
 			continue
 		}
@@ -140,9 +184,10 @@ func (p *played) run(room int) (*tally, *twoList) {
 	t := &tally{settled: blocks / 2, exact: p.exact}
 	met := make([]bool, p.Pages)
 	in, ready := 0, false // pages that came in
+	var of lately
 	for i := range p.Events {
 		e := &p.Events[i]
-		page, b := e.Page, p.order[i]
+		page, b := e.Page, p.order[i]&^cameFirst
 		has := c.has(page)
 		switch e.Kind {
 		case Evicted:
@@ -151,7 +196,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 			c.drop(page)
 			continue
 		case Added:
-			if has {
+			if has || !of.comes() { // who asks for it then misses it
 				continue
 			}
 			c.insert(page, false)
@@ -168,6 +213,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 			}
 		case Read, Faulted:
 			cold := !has || c.at[page].state&fresh != 0
+			of.saw(cold, p.order[i]&cameFirst != 0)
 			if !has {
 				c.insert(page, false)
 				t.disk[b]++
@@ -205,7 +251,7 @@ func (p *played) observed() *tally {
 	fresh := make([]bool, p.Pages)
 	for i := range p.Events {
 		e := &p.Events[i]
-		b := p.order[i]
+		b := p.order[i] &^ cameFirst
 		switch e.Kind {
 		case Added:
 			fresh[e.Page] = true
