@@ -18,35 +18,41 @@ type Pause struct {
 	After  *float64 `json:"after_seconds"`     // null: never at that rate
 	Bytes  *float64 `json:"after_bytes"`       // that can be written until then
 	Then   float64  `json:"then_bytes_per_s"`  // all writers together, from then on; 0: not known
-	Bounds bool     `json:"at_least"`          // the drain is not known: After and Bytes are the least
+	Behind *float64 `json:"behind_bytes"`      // that can be written until who keeps the rate falls behind for good: from after_bytes to this
+	Bounds bool     `json:"at_least"`          // the drain is not known: these are the least
 }
 
 // Pauses works out when writers are paused that write at Rate (balance_dirty_pages
 // of mm/page-writeback.c): below the mean of the two limits everybody writes at the
-// speed of memory, and the devices drain what is above the lower one.
+// speed of memory, and the devices drain what is above the lower one. The first pauses are
+// made up for; for good a writer falls behind before dirty memory is at the limit itself.
 func (d Dirty) Pauses() Pause {
 	p := Pause{From: (d.Limit + d.Background) / 2, Then: d.Drain, Bounds: d.Drain <= 0}
-	rises := d.Rate - max(0, d.Drain)
-	after := 0.0
-	switch {
-	case d.Now >= p.From:
-	case d.Rate <= 0:
-		return p
-	case d.Now < d.Background && rises <= 0:
-		return p // it is drained as fast as it comes
-	case d.Now < d.Background:
-		after = (d.Background-d.Now)/d.Rate + (p.From-d.Background)/rises
-	case rises <= 0:
-		return p
-	default:
-		after = (p.From - d.Now) / rises
+	if after, ok := d.reaches(p.From); ok {
+		bytes := after * d.Rate
+		p.After, p.Bytes = &after, &bytes
 	}
-	if math.IsInf(after, 0) || math.IsNaN(after) {
-		return p
+	if after, ok := d.reaches(d.Limit); ok {
+		bytes := after * d.Rate
+		p.Behind = &bytes
 	}
-	bytes := after * d.Rate
-	p.After, p.Bytes = &after, &bytes
 	return p
+}
+
+// reaches is the time until so much is dirty.
+func (d Dirty) reaches(level float64) (after float64, ok bool) {
+	rises := d.Rate - max(0, d.Drain)
+	switch {
+	case d.Now >= level:
+		return 0, true
+	case d.Rate <= 0 || rises <= 0: // above Background it is drained as fast as it comes
+		return 0, false
+	case d.Now < d.Background:
+		after = (d.Background-d.Now)/d.Rate + (level-d.Background)/rises
+	default:
+		after = (level - d.Now) / rises
+	}
+	return after, !math.IsInf(after, 0) && !math.IsNaN(after)
 }
 
 // Scaled is the same with limits and devices so many times as large and as fast.

@@ -223,6 +223,9 @@ func (w *Writes) advise(from string) []string {
 	default:
 		out = append(out, fmt.Sprintf("%s writers are paused after %s and %s; from then on all of them together write %s/s.", at, table.Duration(*now.After), bytes(*now.Bytes), bytes(now.Then)))
 	}
+	if now.Behind != nil && now.Rate > 0 && !now.Bounds && *now.Behind > 0 {
+		out = append(out, fmt.Sprintf("A writer that keeps this rate makes up for its first pauses, and falls behind for good once between %s and %s are written.", bytes(*now.Bytes), bytes(*now.Behind)))
+	}
 	if now.Drain > 0 {
 		out = append(out, "What the devices take is from "+from+".")
 	}
@@ -236,15 +239,19 @@ func (w *Writes) Table() table.Table {
 		{Key: "pauses_from_bytes", Head: "FROM", Unit: "bytes"},
 		{Key: "after_seconds", Head: "AFTER", Unit: "seconds"},
 		{Key: "after_bytes", Head: "WRITTEN", Unit: "bytes"},
+		{Key: "behind_bytes", Head: "BEHIND", Unit: "bytes"},
 		{Key: "then_bytes_per_s", Head: "THEN", Unit: "bytes/s"},
 	}}
 	for i := range w.Cases {
 		c := &w.Cases[i]
-		after, written := table.None(), table.None()
+		after, written, behind := table.None(), table.None(), table.None()
 		if c.After != nil {
 			after, written = table.Num(*c.After), table.Num(*c.Bytes)
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Str(c.Name), table.Num(c.From), after, written, table.Maybe(c.Then, c.Then > 0)})
+		if c.Behind != nil {
+			behind = table.Num(*c.Behind)
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Str(c.Name), table.Num(c.From), after, written, behind, table.Maybe(c.Then, c.Then > 0)})
 	}
 	return t
 }

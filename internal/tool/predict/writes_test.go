@@ -38,7 +38,7 @@ func TestWrites(t *testing.T) {
 	}
 	now := w.Cases[0]
 	// nothing is written back: 20,000 pages more at 100 a second
-	if now.From != 30000*4096 || now.After == nil || *now.After != 200 || *now.Bytes != 20000*4096 || !now.Bounds {
+	if now.From != 30000*4096 || now.After == nil || *now.After != 200 || *now.Bytes != 20000*4096 || *now.Behind != 30000*4096 || !now.Bounds {
 		t.Errorf("%+v", now)
 	}
 	if len(w.Cases) != 5 {
@@ -50,6 +50,9 @@ func TestWrites(t *testing.T) {
 	}
 	if got := strings.Join(w.Advice, " "); !strings.Contains(got, "at the earliest") || !strings.Contains(got, "writers are paused from 117 MiB on") {
 		t.Error(got)
+	}
+	if strings.Contains(strings.Join(w.Advice, " "), "for good") { // the devices' rate is not known
+		t.Error(w.Advice)
 	}
 	set(35000, 90000, 80000)
 	if w, err = l.Predict(0, 0); err != nil || *w.Cases[0].After != 0 || len(w.Table().Rows) != len(w.Cases) {
@@ -83,6 +86,12 @@ func TestWritesOfADevice(t *testing.T) {
 		w, err := l.Predict(100<<20, 0)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if now := &w.Cases[0]; now.Behind != nil {
+			want := fmt.Sprintf("falls behind for good once between %s and %s are written", bytes(*now.Bytes), bytes(*now.Behind))
+			if got := strings.Join(w.Advice, " "); c.rate > now.Rate || !strings.Contains(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
 		}
 		if got := w.Cases[0].Drain; got != c.rate || !strings.Contains(strings.Join(w.Advice, " "), c.says) {
 			t.Errorf("%.0f bytes a second, %q; want %.0f, %q", got, w.Advice, c.rate, c.says)
