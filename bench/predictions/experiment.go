@@ -39,11 +39,13 @@ type pair struct {
 	Median     *span      `json:"read_p50_seconds,omitempty"` // of read calls; nil where that was not told or measured
 	P99        *span      `json:"read_p99_seconds,omitempty"`
 	Mixed      bool       `json:"mixed,omitempty"`
-	Unstable   string     `json:"unstable,omitempty"` // why the load is not the same all the time
-	Warned     bool       `json:"warned,omitempty"`   // the prediction said that
-	Quiet      bool       `json:"quiet,omitempty"`    // nothing else ran: speeds count
-	Lists      string     `json:"lists,omitempty"`    // MGLRU; "" for two lists
-	Cgroups    int        `json:"cgroups,omitempty"`  // version; 0 for 1
+	Unstable   string     `json:"unstable,omitempty"`    // why the load is not the same all the time
+	Warned     bool       `json:"warned,omitempty"`      // the prediction said that
+	Quiet      bool       `json:"quiet,omitempty"`       // nothing else ran: speeds count
+	Change     float64    `json:"rate_change,omitempty"` // the rate where it was predicted, after the watch as a part of before it: what the disk did
+	Others     float64    `json:"others,omitempty"`      // processors that other programs had while speeds were measured
+	Lists      string     `json:"lists,omitempty"`       // MGLRU; "" for two lists
+	Cgroups    int        `json:"cgroups,omitempty"`     // version; 0 for 1
 	Kernel     string     `json:"kernel"`
 	At         string     `json:"at"`
 }
@@ -104,13 +106,17 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 	if err := wait(e.slower(warm), stop); err != nil {
 		return nil, err
 	}
+	first, err := g.rate(e.slower(truth), stop)
+	if err != nil {
+		return nil, err
+	}
 	said, err := observe(host.Live(), g.name, e.slower(look), e.Factors, e.Limit, stop)
 	if err != nil {
 		return nil, err
 	}
 	if r := said.Reading; r != nil {
 		pages := r.Pages
-		fmt.Printf("  watched: %s, %.2f blocked; a hit taken for %.2f\n", spent{r.User, r.System, r.Queued}.each(spent{}, pages), 1e6*r.Blocked/pages, 1e6*(r.PerCall*r.Calls/pages+r.PerPage))
+		fmt.Printf("  watched: %.0f pages a second, %s, %.2f blocked; a hit taken for %.2f\n", pages/said.Seconds, spent{r.User, r.System, r.Queued}.each(spent{}, pages), 1e6*r.Blocked/pages, 1e6*(r.PerCall*r.Calls/pages+r.PerPage))
 	}
 	before, err := g.watch(m, e.slower(truth), stop)
 	if err != nil {
@@ -137,7 +143,10 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 			continue // less than the programs need
 		}
 		p := pair{Experiment: e.Name, Limit: e.Limit, Factor: factor, Hit: x.Hit, Low: x.Low, High: x.High, Open: x.Open, LRU: x.LRU, Mixed: e.Mixed, Unstable: e.Unstable, Warned: said.Warned,
-			Truth: now.hit, Before: before.hit, Seen: said.Curve.Now, Model: said.Curve.Model, Speed: now.rate / before.rate, Disk: x.Disk / said.Curve.Asked, DiskTruth: now.disk, Kernel: kernel(), At: time.Now().UTC().Format("2006-01-02")}
+			Truth: now.hit, Before: before.hit, Seen: said.Curve.Now, Model: said.Curve.Model, Speed: now.rate / before.rate, Disk: x.Disk / said.Curve.Asked, DiskTruth: now.disk, Kernel: kernel(), At: time.Now().UTC().Format("2006-01-02"), Others: max(before.others, now.others)}
+		if first > 0 {
+			p.Change = before.rate / first
+		}
 		if lists() != twoLists {
 			p.Lists = lists()
 		}

@@ -105,9 +105,15 @@ func runAll(all []experiment, results, dir, only string, missing, quiet bool, mo
 			continue
 		}
 		for i := range pairs {
-			pairs[i].Quiet = quiet
+			if pairs[i].Quiet = quiet; quiet && !pairs[i].steady() {
+				err = fmt.Errorf("%s: not kept: the disk gave %.2f times as much after the watch as before it, and others had %.2f of a processor: run it again", e.Name, pairs[i].Change, pairs[i].Others)
+			}
 		}
-		old = without(old, e.Name)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		old = without(old, pairs)
 		old = append(old, pairs...)
 		if err := writeResults(results, old); err != nil {
 			return err
@@ -116,10 +122,16 @@ func runAll(all []experiment, results, dir, only string, missing, quiet bool, mo
 	return failed
 }
 
-// without leaves out the pairs of an experiment.
-func without(all []pair, name string) (kept []pair) {
+// steady tells whether the same disk and the same processors were there before and after:
+// what they do at other times no prediction can know.
+func (p *pair) steady() bool {
+	return (p.Change == 0 || p.Change > 0.85 && p.Change < 1/0.85) && p.Others < 0.1
+}
+
+// without leaves out the pairs that were measured anew.
+func without(all, anew []pair) (kept []pair) {
 	for _, p := range all {
-		if p.Experiment != name {
+		if !slices.ContainsFunc(anew, func(x pair) bool { return x.Experiment == p.Experiment && x.Factor == p.Factor }) {
 			kept = append(kept, p)
 		}
 	}

@@ -156,8 +156,9 @@ func forget(dir string) error {
 
 // measured is what a load did in a time: the hit ratio of pages, pages from disk for
 // each that was asked for, pages asked for a second, and the median and the 99th
-// percentile of how long a read call took, in seconds, 0 where that was not measured.
-type measured struct{ hit, disk, rate, median, p99 float64 }
+// percentile of how long a read call took, in seconds, 0 where that was not measured; and
+// how many processors other programs had.
+type measured struct{ hit, disk, rate, median, p99, others float64 }
 
 // meter measures it, by other means than the prediction.
 type meter interface {
@@ -194,7 +195,7 @@ func (load byIO) measure(length time.Duration, stop <-chan os.Signal) (m measure
 		return m, err
 	}
 	disk := float64(d-b) / float64(c-a)
-	return measured{1 - disk, disk, rate, quantile(t, u, 0.5), quantile(t, u, 0.99)}, nil
+	return measured{hit: 1 - disk, disk: disk, rate: rate, median: quantile(t, u, 0.5), p99: quantile(t, u, 0.99)}, nil
 }
 
 // counters are the pages that they have asked for and had read from disk.
@@ -255,19 +256,64 @@ func (b *byFiles) measure(length time.Duration, stop <-chan os.Signal) (m measur
 	return measured{hit: 1 - missed/asked, disk: disk / asked, rate: asked / seconds}, nil
 }
 
+// rate is how many pages a second the group's processes read, while nobody observes them;
+// 0 where others came and went.
+func (g *group) rate(length time.Duration, stop <-chan os.Signal) (float64, error) {
+	read := func() (pids string, bytes uint64) {
+		b, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+		for _, pid := range strings.Fields(string(b)) {
+			if io, ioErr := procfile.ReadIO(host.Live().Proc(pid, "io")); ioErr == nil && err == nil {
+				bytes += io.ReadChars
+			}
+		}
+		return string(b), bytes
+	}
+	were, before := read()
+	began := time.Now()
+	if err := wait(length, stop); err != nil {
+		return 0, err
+	}
+	are, now := read()
+	if are != were || now <= before {
+		return 0, nil
+	}
+	return float64(now-before) / pageSize / time.Since(began).Seconds(), nil
+}
+
 // watch measures, and says what the load spends meanwhile.
 func (g *group) watch(m meter, length time.Duration, stop <-chan os.Signal) (measured, error) {
 	a, err := g.spent()
 	if err != nil {
 		return measured{}, err
 	}
-	began := time.Now()
-	x, err := m.measure(length, stop)
+	all, began := allUser(), time.Now()
+	rate, err := g.rate(length, stop)
 	if err != nil {
-		return x, err
+		return measured{}, err
 	}
-	pages := x.rate * time.Since(began).Seconds()
 	b, err := g.spent()
-	fmt.Printf("  measured: %.0f pages a second, %s\n", x.rate, b.each(a, pages))
+	if err != nil {
+		return measured{}, err
+	}
+	seconds := time.Since(began).Seconds()
+	others := (allUser() - all - (b.user - a.user)) / seconds
+	x, err := m.measure(length, stop)
+	if rate > 0 {
+		fmt.Printf("  measured: %.0f pages a second, %s; others have %.2f of a processor\n", rate, b.each(a, rate*seconds), others)
+		x.rate = rate
+	}
+	x.others = others
 	return x, err
+}
+
+// allUser is the time that all programs of the machine have run themselves, in seconds.
+func allUser() (seconds float64) {
+	b, _ := os.ReadFile("/proc/stat")
+	if f := strings.Fields(string(b)); len(f) > 2 {
+		for _, ticks := range f[1:3] { // user, nice
+			n, _ := strconv.ParseFloat(ticks, 64)
+			seconds += n / 100
+		}
+	}
+	return seconds
 }

@@ -150,7 +150,7 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 			percent1(c.Model), percent1(c.Now)))
 	}
 	if c.Disk > aheadShare*c.Used {
-		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are used. Its effect with other sizes is not simulated: hits are right, but saved disk reads are an upper bound.",
+		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are used. With more memory the kernel reads further ahead; how far is estimated, so that hits and saved disk reads may come out lower.",
 			table.Value(c.Disk, "count"), table.Value(c.Used, "count")))
 	}
 	return out

@@ -54,6 +54,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 		return nil, err
 	}
 	o.polled = time.Time{}
+	o.measured = time.Now()
 	if err := o.Poll(); err != nil {
 		return nil, err
 	}
@@ -73,6 +74,9 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	trace, pages := o.trace(p.Place, o.selection(chosen), length)
 	if o.filter.given() || p.Place.Cgroup != "" {
 		p.Reading = o.reading(chosen)
+	}
+	if r := p.Reading; r != nil && r.Threads > 0 && r.Own == 0 {
+		p.Notes = append(p.Notes, "what watching took of the programs' time is not known, and is part of how much faster they get: it takes CAP_SYS_ADMIN to measure it")
 	}
 	machine, err := hostPlace(o.host)
 	if err != nil {

@@ -11,14 +11,17 @@ import (
 	"iocause/internal/sample"
 )
 
-// costOfHits measures what the kernel takes to read cached pages on this machine: for a
-// call, and for each page that it copies, of pages that the processor has in its own
+// hitCost is what the kernel takes to read cached pages, in seconds for a call and for each
+// page that it copies.
+type hitCost struct{ call, page float64 }
+
+// costOfHits measures it on this machine, of pages that the processor has in its own
 // cache. Both are 0 where that cannot be measured.
-func costOfHits() (call, page float64) {
+func costOfHits() hitCost {
 	const pages, rounds = 16, 40
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {
-		return 0, 0
+		return hitCost{}
 	}
 	defer f.Close()
 	buf := make([]byte, pages*predict.PageSize)
@@ -39,24 +42,24 @@ func costOfHits() (call, page float64) {
 	defer runtime.UnlockOSThread()
 	least(len(buf)) // they are cached from then on
 	one, many := least(predict.PageSize), least(len(buf))
-	page = max(0, (many-one)/(pages-1))
-	return max(0, one-page), page
+	page := max(0, (many-one)/(pages-1))
+	return hitCost{max(0, one-page), page}
 }
 
 // costOfColdPages measures what the kernel takes for a call and for each page of data
 // that no processor has in its own cache, as those of a program that goes through more
 // than that: pages of iocause's own binary, each once. ok is false where too little of it
 // is cached.
-func costOfColdPages() (call, page float64, ok bool) {
+func costOfColdPages() (cost hitCost, ok bool) {
 	const pages = 16
 	f, err := host.OpenCached("/proc/self/exe")
 	if err != nil {
-		return 0, 0, false
+		return cost, false
 	}
 	defer f.Close()
 	st, err := os.Stat("/proc/self/exe")
 	if err != nil {
-		return 0, 0, false
+		return cost, false
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -74,12 +77,12 @@ func costOfColdPages() (call, page float64, ok bool) {
 		}
 	}
 	if len(one) < leastTimed || len(many) < leastTimed {
-		return 0, 0, false
+		return cost, false
 	}
 	slices.Sort(one)
 	slices.Sort(many)
-	page = max(0, (predict.Middle(many)-predict.Middle(one))/(pages-1))
-	return max(0, predict.Middle(one)-page), page, true
+	page := max(0, (predict.Middle(many)-predict.Middle(one))/(pages-1))
+	return hitCost{max(0, predict.Middle(one)-page), page}, true
 }
 
 // mostTimed is how many calls are timed, and leastTimed how many it takes to tell.
@@ -89,8 +92,8 @@ const mostTimed, leastTimed = 512, 32
 // have open, each once: so long a call takes that misses none. Only pages are taken that
 // were read twice since they came in, and so are active: one more read changes nothing.
 // Others would be kept for it, with all of their folio. Fastest first; nil where there
-// are too few.
-func (o *Observer) timeHits(chosen func(int, string) bool) []float64 {
+// are too few. there is what a call takes more because of the programs.
+func (o *Observer) timeHits(chosen func(int, string) bool, there float64) []float64 {
 	files := map[sample.FileID]*host.CachedFile{}
 	for id, known := range o.known(chosen) {
 		if f, err := host.OpenCached(known.Link); err == nil {
@@ -119,7 +122,7 @@ func (o *Observer) timeHits(chosen func(int, string) bool) []float64 {
 		began := time.Now()
 		n := f.Read(buf, int64(key.page)*predict.PageSize)
 		if took := time.Since(began); n > 0 {
-			times = append(times, took.Seconds())
+			times = append(times, max(0, took.Seconds()-there))
 		}
 		if len(times) == mostTimed {
 			break

@@ -57,19 +57,21 @@ type Observer struct {
 	probe  *access.Probe
 	lookup *host.Lookup
 
-	began   time.Time
-	epoch   time.Duration // of the first event, on the monotonic clock
-	scale   int
-	thin    uint32
-	events  []event
-	pages   map[pageKey]uint32
-	hashes  []uint32 // by page
-	cgroups []string
-	groupAt map[uint64]uint16
-	asked   map[int][]predict.Total // by process
-	comms   map[int]string
-	before  map[int]work // what processes had done when they were first seen
-	polled  time.Time
+	began    time.Time
+	epoch    time.Duration // of the first event, on the monotonic clock
+	scale    int
+	thin     uint32
+	events   []event
+	pages    map[pageKey]uint32
+	hashes   []uint32 // by page
+	cgroups  []string
+	groupAt  map[uint64]uint16
+	asked    map[int][]predict.Total // by process
+	comms    map[int]string
+	before   map[int]work // what processes had done when they were first seen
+	polled   time.Time
+	measured time.Time // when it last was what the programs take
+	hits     hitCost   // before they were there
 }
 
 // Open begins to watch.
@@ -86,6 +88,7 @@ func Open(h *host.Host, f Filter) (*Observer, error) {
 		shift++
 	}
 	o.scale = access.PerPage() << shift
+	o.hits = costOfHits()
 	if o.probe, err = access.Open(h, shift); err != nil {
 		return nil, unseen(err)
 	}
@@ -125,6 +128,10 @@ func (o *Observer) Poll() error {
 	if now := time.Now(); now.Sub(o.polled) >= time.Second/4 {
 		o.polled = now
 		err = errors.Join(err, o.readers())
+	}
+	if now := time.Now(); now.Sub(o.measured) >= time.Second {
+		o.measured = now
+		err = errors.Join(err, o.probe.Measure())
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func TestFaster(t *testing.T) {
 	}
 	// Another thread had nothing to do, or waited for work that it will wait for again.
 	p.Reading.Threads = 2
-	if s, _ := p.Faster(&p.Curve.Points[3]); fmt.Sprintf("%.4f %.4f", s.Value, s.Low/0.88) != fmt.Sprintf("%.4f %.4f", 60/(60-38*0.6), 120/(120-38*0.56)) {
+	if s, _ := p.Faster(&p.Curve.Points[3]); fmt.Sprintf("%.4f %.4f", s.Value, s.Low/0.88) != fmt.Sprintf("%.4f %.4f", math.Sqrt(60/(60-38*0.6)*120/(120-38*0.6)), 120/(120-38*0.56)) {
 		t.Errorf("beside an idle thread: %+v", s)
 	}
 	// Who waits for a processor waits less where those before it take less of it, and not
@@ -175,21 +175,36 @@ func TestPastTheCache(t *testing.T) {
 	}
 }
 
-// Three threads on all processors: what their work takes without misses is what calls in a
-// row take, as far as there are hits and they are always busy; else what it takes now, but
-// for the kernel's part of misses.
+// Several processes: what their work takes without misses is what the fastest calls take, as
+// far as there are hits and they are always busy; else, and where it is one process, what it
+// takes now, but for the kernel's part of misses.
 func TestWorkOfHits(t *testing.T) {
-	r := &Reading{User: 4, System: 6, Calls: 1e6, Asking: 1e6, Pages: 1e6, PerCall: 1e-6, PerPage: 1e-6,
+	r := &Reading{Processes: 3, User: 4, System: 6, Worked: 5, Calls: 1e6, Asking: 1e6, Pages: 1e6, PerCall: 1e-6, PerPage: 1e-6,
 		cycles: []predict.Waited{{From: 1.5e-6, To: 2e-6, Calls: 100}, {From: 3e-6, To: 4e-6, Calls: 200}, {From: 10e-6, To: 12e-6, Calls: 30}}}
-	const row = 1.5e-6 + 82.5/100*0.5e-6 // the first quarter
+	row := fastest(r.cycles)
+	if row < 1.7e-6 || row > 1.9e-6 { // 110 of 330 calls: all of the first row, and ten of the second
+		t.Errorf("the fastest take %g s", row)
+	}
 	for _, c := range []struct{ busy, hits, want float64 }{{1, 0.9, row * 1e6}, {1, 0, 6}, {0, 0.9, 6}, {1, 0.25, (row*1e6 + 6) / 2}, {0.5, 0.9, (row*1e6 + 6) / 2}} {
-		if got, ends := r.hitWork(c.busy, c.hits); math.Abs(got-c.want) > 1e-9 || slices.Min(ends) > got || slices.Max(ends) < got {
+		if got, ends := r.hitWork(c.busy, c.hits, 0); math.Abs(got-c.want) > 1e-9 || slices.Min(ends) > got || slices.Max(ends) < got {
 			t.Errorf("%+v: %g s, between %g", c, got, ends)
 		}
 	}
-	r.cycles = r.cycles[2:] // too few
-	if got, ends := r.hitWork(1, 0.9); got != 6 || len(ends) != 0 {
+	r.Processes = 1
+	if got, ends := r.hitWork(1, 0.9, 0); got != 6 || slices.Min(ends) > row*1e6+1e-9 {
 		t.Errorf("%g s, between %g", got, ends)
+	}
+	r.cycles = r.cycles[2:] // too few
+	if got, ends := r.hitWork(1, 0.9, 0); got != 6 || len(ends) != 0 {
+		t.Errorf("%g s, between %g", got, ends)
+	}
+	// the kernel works for 3 s more than misses, and 1 s of that is switches for them
+	r.Worked, r.Waiting = 2, 0.5e6
+	if got, _ := r.hitWork(1, 0.9, 4*0.5e6); got != 4+3 {
+		t.Errorf("%g s", got)
+	}
+	if got, _ := r.hitWork(1, 0.9, 5*0.5e6); got != 4+2 { // what is read ahead is not told apart
+		t.Errorf("%g s", got)
 	}
 }
 

@@ -12,23 +12,27 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/predict"
 	"iocause/internal/procfile"
+	"iocause/internal/source/probe/access"
 )
 
 // Reading is what those do whose reads are in question; null where they are files.
 // Times are of all of their threads together.
 type Reading struct {
-	Threads int     `json:"threads"`
-	Blocked float64 `json:"blocked_seconds"` // waiting for I/O
-	Queued  float64 `json:"queued_seconds"`  // waiting for a processor
-	User    float64 `json:"user_seconds"`
-	System  float64 `json:"system_seconds"`
-	Calls   float64 `json:"calls"`            // read calls
-	Asking  float64 `json:"cache_calls"`      // of them, those that asked for pages of the cache
-	Pages   float64 `json:"cache_pages"`      // that these asked for
-	Waiting float64 `json:"waiting_calls"`    // of these, those that waited for the disk
-	Late    float64 `json:"late_calls"`       // of the others, those that lost the processor meanwhile
-	PerCall float64 `json:"hit_call_seconds"` // processor time that a read call of cached pages takes here, measured
-	PerPage float64 `json:"hit_page_seconds"` // and each of its pages
+	Processes int     `json:"processes"`
+	Threads   int     `json:"threads"`
+	Blocked   float64 `json:"blocked_seconds"` // waiting for I/O
+	Queued    float64 `json:"queued_seconds"`  // waiting for a processor
+	User      float64 `json:"user_seconds"`
+	System    float64 `json:"system_seconds"`    // without watching_seconds
+	Own       float64 `json:"watching_seconds"`  // what watching them took of their time, in the kernel
+	Worked    float64 `json:"miss_work_seconds"` // of system_seconds, for pages that were missed
+	Calls     float64 `json:"calls"`             // read calls
+	Asking    float64 `json:"cache_calls"`       // of them, those that asked for pages of the cache
+	Pages     float64 `json:"cache_pages"`       // that these asked for
+	Waiting   float64 `json:"waiting_calls"`     // of these, those that waited for the disk
+	Late      float64 `json:"late_calls"`        // of the others, those that lost the processor meanwhile
+	PerCall   float64 `json:"hit_call_seconds"`  // processor time that a read call of cached pages takes here, measured
+	PerPage   float64 `json:"hit_page_seconds"`  // and each of its pages
 	// the same of pages that are in the processor's own cache, and of those that were last
 	// used long ago
 	warm, warmPage, cold, coldPage float64
@@ -76,26 +80,22 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 			is[int(e.pid)] = true
 		}
 	}
-	r := &Reading{}
+	r := &Reading{Processes: len(is)}
 	for pid := range is {
 		now, was := workOf(o.host, pid), o.before[pid]
 		r.Threads += all[pid].Threads
 		r.Pages += float64(all[pid].Asked)
 		r.Asking += float64(all[pid].Calls)
 		r.Blocked += all[pid].Blocked.Seconds()
+		r.Worked += all[pid].Worked.Seconds()
 		r.Queued += max(0, now.queued-was.queued)
 		r.User += max(0, now.user-was.user)
 		r.System += max(0, now.system-was.system)
 		r.Calls += max(0, now.calls-was.calls)
 	}
-	// What is read in order lies between both: the processor fetches it ahead.
-	r.warm, r.warmPage = costOfHits()
-	r.cold, r.coldPage = r.warm, r.warmPage
-	if call, page, ok := costOfColdPages(); ok {
-		r.cold, r.coldPage = max(r.warm, call), max(r.warmPage, page)
-	}
-	r.PerCall, r.PerPage = math.Sqrt(r.warm*r.cold), math.Sqrt(r.warmPage*r.coldPage)
-	if r.hits = o.timeHits(chosen); len(r.hits) > 0 {
+	there := r.takeHits(o.hits, costOfHits())
+	r.takeOwn(o.own(all, there))
+	if r.hits = o.timeHits(chosen, there); len(r.hits) > 0 {
 		r.PerCall = max(r.warm, predict.Middle(r.hits)-r.PerPage)
 		r.cold = r.PerCall
 	}
@@ -108,6 +108,7 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 		switch {
 		case !is[w.PID]:
 		case w.Cycle:
+			x.From, x.To = max(0, x.From-there), max(0, x.To-there)
 			r.cycles = append(r.cycles, x)
 		case w.Hit:
 			r.late = append(r.late, x)
@@ -119,6 +120,44 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 	}
 	predict.SortWaits(r.cycles)
 	return r
+}
+
+// takeHits takes what reads of cached pages cost here, without the programs and with them
+// attached and stopped, and tells what their being there adds to a call.
+func (r *Reading) takeHits(without, with hitCost) (there float64) {
+	there = max(0, with.call+with.page-without.call-without.page)
+	r.warm, r.warmPage = without.call, without.page
+	r.cold, r.coldPage = r.warm, r.warmPage
+	if cold, ok := costOfColdPages(); ok {
+		r.cold, r.coldPage = max(r.warm, cold.call-there), max(r.warmPage, cold.page)
+	}
+	// What is read in order lies between both: the processor fetches it ahead.
+	r.PerCall, r.PerPage = math.Sqrt(r.warm*r.cold), math.Sqrt(r.warmPage*r.coldPage)
+	return there
+}
+
+// measuring is what the kernel's measuring itself adds to the time of a program's run: of
+// programs that return at once it says 47 to 65 ns (6.18).
+const measuring = 50e-9
+
+// own is what the programs took of the time of each page that all processes asked for, with
+// what their being there adds to each event.
+func (o *Observer) own(all map[int]access.Process, there float64) (perPage float64) {
+	seconds, runs, ok := o.probe.Cost()
+	asked := 0.0
+	for _, p := range all {
+		asked += float64(p.Asked)
+	}
+	if !ok || asked == 0 {
+		return 0
+	}
+	return max(0, seconds+runs*(there-measuring)) / asked
+}
+
+// takeOwn leaves out what watching took for each page.
+func (r *Reading) takeOwn(perPage float64) {
+	r.Own = min(r.System, perPage*r.Pages)
+	r.System -= r.Own
 }
 
 // times is how long read calls take now, where that is known.
@@ -155,7 +194,7 @@ func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 		return s, false
 	}
 	busy, work := r.Blocked+r.Queued+r.User+r.System, r.User+r.System
-	rest := max(0, float64(r.Threads)*p.Seconds-busy)
+	rest := max(0, float64(r.Threads)*p.Seconds-r.Own-busy)
 	crowd := max(0, busy/p.Seconds/float64(runtime.NumCPU())-1) // threads that wait for a processor for each that has one, where nobody waits for anything else
 	of := func(saved, rest, hits float64) float64 {
 		then := hits + (work-hits)*(1-saved)
@@ -164,8 +203,9 @@ func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 		queued := (1-gone)*r.Queued*then/max(work, 1e-9) + gone*then*crowd
 		return (busy + rest) / max(r.Blocked*(1-saved)+then+queued+rest, 1e-3*busy)
 	}
-	likely, ends := r.hitWork(busy/(busy+rest), p.Curve.Now)
-	s.Value = of(x.Saved.Value, 0, likely)
+	likely, ends := r.hitWork(busy/(busy+rest), p.Curve.Now, p.Curve.Disk*p.Seconds)
+	// whether what the rest waits for comes as often again or not, nobody knows: between both
+	s.Value = math.Sqrt(of(x.Saved.Value, 0, likely) * of(x.Saved.Value, rest, likely))
 	s.Low, s.High = s.Value, s.Value
 	for _, hits := range append(ends, likely) {
 		for _, saved := range []float64{x.Saved.Low, x.Saved.High} {
@@ -182,13 +222,21 @@ func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 }
 
 // hitWork is the processor time that all would take if every page were cached, with ends
-// between which it lies. Calls in a row that miss nothing were timed one to the next, the
-// program's own work included: it is faster then than where others have used the processor
-// meanwhile. That counts as much as all are busy (who sleeps for other reasons works where
-// no two calls are in a row) and as there are hits: pages that have just come from disk are
-// in the processor's own cache, which those that are kept for long are not.
-func (r *Reading) hitWork(busy, hits float64) (likely float64, ends []float64) {
-	stays := func(call, page float64) float64 { return r.User + min(r.System, call*r.Calls+page*r.Pages) }
+// between which it lies. What a program does itself stays, and so does what the kernel does
+// that is not for pages that were missed. But where several processes take turns, each finds
+// a processor that others have used; calls in a row that miss nothing, the program's own work
+// included, were timed one to the next, and the fastest of them are as all are without
+// misses. That counts as much as all are busy (who sleeps for other reasons works where no
+// two calls are in a row) and as there are hits: pages that have just come from disk are in
+// the processor's own cache, which those that are kept for long are not.
+func (r *Reading) hitWork(busy, hits, disk float64) (likely float64, ends []float64) {
+	more := r.System - r.Worked - switching*r.Waiting
+	if disk > farAhead*r.Waiting { // what is read ahead costs calls that miss nothing, too
+		more = 0
+	}
+	stays := func(call, page float64) float64 {
+		return r.User + min(r.System, max(call*r.Calls+page*r.Pages, more))
+	}
 	likely = stays(r.PerCall, r.PerPage)
 	if r.warm > 0 {
 		ends = []float64{stays(r.warm, r.warmPage), stays(r.cold, r.coldPage)}
@@ -201,18 +249,36 @@ func (r *Reading) hitWork(busy, hits float64) (likely float64, ends []float64) {
 		return likely, ends
 	}
 	of := func(call float64) float64 { return min(r.User+r.System, call*r.Asking) }
-	share := busy * min(1, hits/plentyOfHits)
-	return share*of(predict.WaitAt(r.cycles, faster)) + (1-share)*likely, append(ends, likely, of(predict.WaitAt(r.cycles, 0.1)), of(sum/n))
+	quick := of(fastest(r.cycles))
+	ends = append(ends, likely, quick, of(sum/n))
+	if r.Processes > 1 {
+		share := busy * min(1, hits/plentyOfHits)
+		likely = share*quick + (1-share)*likely
+	}
+	return likely, ends
 }
+
+// fastest is the mean of the fastest third of calls, that no interrupts of requests that end
+// and nothing of what they and others leave of the processor's cache made slower.
+func fastest(calls []predict.Waited) float64 {
+	const parts = 10
+	sum := 0.0
+	for i := range parts {
+		sum += predict.WaitAt(calls, (float64(i)+0.5)/parts/3) / parts
+	}
+	return sum
+}
+
+// farAhead is how many pages come from disk for a call that waits, where they are read ahead.
+const farAhead = 4
+
+// switching is what it takes the kernel to give the processor to others and back, for a call
+// that waits for a page.
+const switching = 2e-6
 
 // plentyOfHits is the hit ratio from which on calls in a row are mostly of pages that were
 // kept.
 const plentyOfHits = 0.5
-
-// faster is the part of calls in a row that are as fast as all would be without misses:
-// interrupts of requests that end, and what they and others leave of the processor's cache,
-// make the rest slower.
-const faster = 0.25
 
 // otherTimes is by how much more or less the same load reads from the same disk at
 // another time, on a quiet machine: nine of ten lie between.
@@ -231,7 +297,7 @@ func (p *Prediction) direct() (s predict.Share, ok bool) {
 		return s, false
 	}
 	busy := r.Blocked + r.Queued + r.User + r.System
-	rest := max(0, float64(r.Threads)*p.Seconds-busy)
+	rest := max(0, float64(r.Threads)*p.Seconds-r.Own-busy)
 	hits := min(r.System, r.PerCall*r.Calls+r.PerPage*r.Pages)
 	all := r.Asking / r.Waiting // calls that wait then for each that does now
 	of := func(wait, work, rest float64) float64 {

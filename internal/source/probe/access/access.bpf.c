@@ -70,9 +70,11 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 			s->at.index = index;
 			return 0;
 		}
+		count_cycle(s);
 		s->at.calls++;
-		count_run(s);
-		return begins(&s->at, &r, index, index, end, last);
+		begins(&s->at, &r, index, index, end, last);
+		call_goes_on(s);
+		return 0;
 	}
 	t = reader_of(current_task());
 	if (!t)
@@ -378,6 +380,10 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!next->pid)
 		return 0;
 	t = task_row(&readers, next);
+	if (t && t->away_at) {
+		t->away += bpf_ktime_get_ns() - t->away_at;
+		t->away_at = 0;
+	}
 	if (t && t->off) {
 		ns = bpf_ktime_get_ns() - t->off;
 		queued = queued_of(next) - t->off_queued;

@@ -43,6 +43,7 @@ type Event struct {
 type Process struct {
 	Asked   uint64        // pages of 4 KiB that they asked for, watched or not; up to 63 of the kernel's for each thread are not told yet
 	Calls   uint64        // that asked for them, likewise; before Linux 6.12 a call is one of at most 15 folios
+	Worked  time.Duration // that they ran, in the kernel, for pages that were missed, likewise
 	Blocked time.Duration // that they waited for I/O, added up
 	Threads int
 }
@@ -63,6 +64,7 @@ type Losses struct {
 type Probe struct {
 	probe *bpf.Probe
 	ring  *bpf.Ring
+	costs *sample.Recorder // what the programs take
 }
 
 // reads are the accesses of read calls: at the tracepoint, or at the function that it
@@ -130,11 +132,12 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the access probe: %w", err)
 	}
-	p = &Probe{probe: loaded}
+	now := time.Now()
+	p = &Probe{probe: loaded, costs: sample.NewRecorder(now)}
 	if p.ring, err = bpf.OpenRing(loaded.Map("events"), "accesses"); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
-	if err := p.probe.SetVariable("enabled", uint32(1)); err != nil {
+	if err := p.probe.Phase(sample.First, now, p.costs); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -152,7 +155,21 @@ func (p *Probe) Missing() []string {
 }
 
 // Stop lets the programs hand over nothing more.
-func (p *Probe) Stop() error { return p.probe.SetVariable("enabled", uint32(0)) }
+func (p *Probe) Stop() error { return p.probe.Phase(sample.Last, time.Now(), p.costs) }
+
+// Measure has the kernel measure for a twentieth of a second what the programs take.
+func (p *Probe) Measure() error { return p.probe.Phase(sample.Tick, time.Now(), p.costs) }
+
+// Cost is how long the programs ran until Stop, in seconds, and how often, scaled from the
+// slices in which that was measured. ok is false where it could not be, as without
+// CAP_SYS_ADMIN. The measuring itself is part of each run's time.
+func (p *Probe) Cost() (seconds, runs float64, ok bool) {
+	w := p.costs.Window(time.Now())
+	for metric, to := range map[sample.Metric]*float64{sample.CostBPFTime: &seconds, sample.CostBPFRuns: &runs} {
+		w.Each(metric, func(_ sample.Entity, s *sample.Series) { *to += s.Sum() })
+	}
+	return seconds, runs, runs > 0
+}
 
 // Thin leaves only those pages watched whose hash has none of these bits.
 func (p *Probe) Thin(bits uint32) error { return p.probe.SetVariable("thin", bits) }
@@ -179,7 +196,7 @@ func (p *Probe) Each(f func(Event)) error {
 func (p *Probe) Processes() (map[int]Process, error) {
 	all := map[int]Process{}
 	err := bpf.Each(p.probe.Map("processes"), func(tgid uint32, x accessProcess) {
-		all[int(tgid)] = Process{Asked: x.Asked * uint64(PerPage()), Calls: x.Calls, Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
+		all[int(tgid)] = Process{Asked: x.Asked * uint64(PerPage()), Calls: x.Calls, Worked: time.Duration(x.Worked), Blocked: time.Duration(x.Ns), Threads: int(x.Threads)}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what processes read: %w", err)
@@ -190,8 +207,8 @@ func (p *Probe) Processes() (map[int]Process, error) {
 // Wait is how many calls of a process had to wait so long for pages that were not in
 // the cache: from where they were missed, the work of the kernel for them included, and
 // for the processor if they lost it afterwards. Of calls that missed none (Hit) those are
-// here that lost it, with that time alone. Of some that did neither (Cycle) it is the time
-// to the thread's next one, with all that the program did between them.
+// here that lost it, with that time alone. Of each 31st that did neither (Cycle) it is the
+// time to the thread's next one, with all that the program did between them.
 type Wait struct {
 	PID   int
 	Hit   bool

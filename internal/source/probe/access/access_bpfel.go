@@ -37,6 +37,7 @@ type accessProcess struct {
 	Threads uint64
 	Asked   uint64
 	Calls   uint64
+	Worked  uint64
 }
 
 type accessReader struct {
@@ -49,6 +50,7 @@ type accessReader struct {
 		Request uint64
 		Asked   uint64
 		Calls   uint64
+		Worked  uint64
 	}
 	RaFile    uint64
 	RaIndex   uint64
@@ -56,6 +58,8 @@ type accessReader struct {
 	Off       uint64
 	OffQueued uint64
 	MissedAt  uint64
+	AwayAt    uint64
+	Away      uint64
 	Missing   uint64
 	LostAt    uint64
 	Late      uint64
@@ -83,9 +87,10 @@ type accessSeat struct {
 		Request uint64
 		Asked   uint64
 		Calls   uint64
+		Worked  uint64
 	}
 	Taken uint64
-	Run   uint64
+	Calls uint64
 	Since uint64
 }
 

@@ -39,6 +39,7 @@ struct process {
 	u64 threads; /* that have asked for a page */
 	u64 asked; /* pages, watched or not, but for what the threads hold */
 	u64 calls; /* that asked for them, likewise */
+	u64 worked; /* ns on a processor for pages that were missed, likewise */
 };
 
 struct {
@@ -73,7 +74,7 @@ struct {
 /* Where a thread's reading stands: one call makes an event for each batch of folios. */
 struct place {
 	u64 file, index, last, request;
-	u64 asked, calls; /* that are not counted for the process yet */
+	u64 asked, calls, worked; /* that are not counted for the process yet */
 };
 
 struct reader {
@@ -82,6 +83,8 @@ struct reader {
 	u64 off; /* when it began to wait, 0 while it does not */
 	u64 off_queued; /* how long it had queued for processors in its life then */
 	u64 missed_at; /* when the call began to read from disk or to wait for it, 0 before */
+	u64 away_at; /* when it lost the processor since, 0 while it has it */
+	u64 away; /* ns since then that it had none */
 	u64 missing; /* ns from there to the event, of the last call so far */
 	u64 lost_at; /* when the call lost the processor though it could go on, 0 while it has it */
 	u64 late; /* ns until it had it back, after its pages were there */
@@ -106,8 +109,8 @@ struct {
 struct seat {
 	struct place at;
 	u64 taken;
-	u64 run; /* calls since it was taken */
-	u64 since; /* when the last call began, ns; 0 where that is not wanted */
+	u64 calls; /* since one was timed, of whichever thread */
+	u64 since; /* when the last call had begun, ns; 0 where that is not wanted */
 };
 
 struct {
@@ -247,8 +250,9 @@ static __always_inline void count_asked(struct place *p)
 	if (w) {
 		ADD(w->asked, p->asked);
 		ADD(w->calls, p->calls);
+		ADD(w->worked, p->worked);
 	}
-	p->asked = p->calls = 0;
+	p->asked = p->calls = p->worked = 0;
 }
 
 static __always_inline struct seat *seat_here(void)
@@ -277,7 +281,7 @@ static __always_inline void take_seat(struct seat *s, struct reader *t)
 	if (!s || t->missed_at | t->missing | t->late)
 		return;
 	s->at = t->at;
-	s->run = s->since = 0;
+	s->since = 0;
 	s->taken = 1;
 }
 
@@ -300,18 +304,28 @@ static __noinline int count_wait(u64 ns, u32 kind)
 	return 0;
 }
 
-/* One more call of a run: those after 1, 2, 4, 8 ... others are timed to the next. */
-static __always_inline void count_run(struct seat *s)
-{
-	u64 run = ++s->run, now;
+/*
+ * A call begins after one that missed nothing. Of these each 31st is timed to the next one,
+ * from where this program has done its work there (call_goes_on) to where it begins here.
+ * The number is odd, for programs that ask for an index and for data in turn.
+ */
+#define TIMED 31
 
+static __always_inline void count_cycle(struct seat *s)
+{
 	if (s->since) {
-		now = bpf_ktime_get_ns() - s->since;
+		count_wait((bpf_ktime_get_ns() - s->since) << 5, CYCLE);
 		s->since = 0;
-		count_wait(now << 5, CYCLE);
 	}
-	if (!(run & (run - 1)) || !(run & 63))
+	s->calls++;
+}
+
+static __always_inline void call_goes_on(struct seat *s)
+{
+	if (s->calls >= TIMED) {
+		s->calls = 0;
 		s->since = bpf_ktime_get_ns();
+	}
 }
 
 /* A call finds a page missing, or waits for one that is being read. */
@@ -322,6 +336,7 @@ static __always_inline void missed(struct reader *t, struct task_struct *task)
 	if (t->missed_at && t->call == call)
 		return;
 	t->call = call;
+	t->away = t->away_at = 0;
 	t->missed_at = bpf_ktime_get_ns();
 }
 
@@ -331,6 +346,8 @@ static __noinline u64 end_miss(struct reader *t)
 	u64 ns = t->call == task_syscall(current_task()) ? bpf_ktime_get_ns() - t->missed_at : 0;
 
 	t->missed_at = 0;
+	if (ns > t->away)
+		t->at.worked += ns - t->away;
 	return ns;
 }
 
@@ -345,6 +362,8 @@ static __always_inline void begin_read(struct reader *t)
 	t->late = 0;
 	t->missing = t->missed_at ? end_miss(t) : 0;
 }
+
+#define UNINTERRUPTIBLE 2 /* TASK_UNINTERRUPTIBLE */
 
 /*
  * A thread loses the processor: to wait for a page, or to others. Where it had its
@@ -361,10 +380,15 @@ static __always_inline void switch_out(struct task_struct *task, bool preempted)
 			t->off = bpf_ktime_get_ns();
 			t->off_queued = queued_of(task);
 			missed(t, task);
+			t->away_at = t->off;
 		}
-	} else if (preempted || !task_state(task)) {
+	} else if (preempted || !task_state(task) || task_state(task) & UNINTERRUPTIBLE) {
 		t = task_row(&readers, task);
-		if (t && !t->missed_at && t->call == task_syscall(task))
+		if (!t || t->call != task_syscall(task))
+			return;
+		if (t->missed_at)
+			t->away_at = bpf_ktime_get_ns();
+		else if (preempted || !task_state(task))
 			t->lost_at = bpf_ktime_get_ns();
 	}
 }
