@@ -1,4 +1,4 @@
-package cli
+package judge
 
 import (
 	"bytes"
@@ -7,15 +7,13 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
-	"iocause/internal/judge"
 	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -48,7 +46,7 @@ func (v *volume) NVMe(_ string, c health.NVMe, into []byte) (uint32, error) {
 }
 
 func (v *volume) ATA(string, health.ATA, []byte) (health.ATAResult, error) {
-	return health.ATAResult{}, unix.ENOTTY
+	return health.ATAResult{}, syscall.ENOTTY
 }
 
 // count adds up the microseconds over the cap, until done.
@@ -94,8 +92,8 @@ func TestCloudLimits(t *testing.T) {
 	model := t.TempDir() + "/model"
 	require.NoError(t, os.WriteFile(model, []byte("Amazon Elastic Block Store\n"), 0o444))
 	file := "/sys/block/" + v.disk + "/device/model"
-	require.NoError(t, unix.Mount(model, file, "", unix.MS_BIND, ""))
-	defer func() { require.NoError(t, unix.Unmount(file, 0)) }()
+	require.NoError(t, syscall.Mount(model, file, "", syscall.MS_BIND, ""))
+	defer func() { require.NoError(t, syscall.Unmount(file, 0)) }()
 
 	for _, c := range []struct {
 		name string
@@ -124,7 +122,7 @@ func (v *volume) diagnose(t *testing.T) *diagnose.Report {
 	t.Helper()
 	done := make(chan struct{})
 	defer close(done)
-	fd, err := unix.Open("/dev/"+v.disk, unix.O_RDONLY|unix.O_DIRECT, 0)
+	fd, err := syscall.Open("/dev/"+v.disk, syscall.O_RDONLY|syscall.O_DIRECT, 0)
 	require.NoError(t, err)
 	for n := range 8 {
 		go func() {
@@ -135,7 +133,7 @@ func (v *volume) diagnose(t *testing.T) *diagnose.Report {
 					return
 				default:
 				}
-				if _, err := unix.Pread(fd, buf, at%4096<<14); err != nil {
+				if _, err := syscall.Pread(fd, buf, at%4096<<14); err != nil {
 					t.Error(err)
 					return
 				}
@@ -151,13 +149,13 @@ func (v *volume) diagnose(t *testing.T) *diagnose.Report {
 	}
 	h := host.Live()
 	h.Self = 0 // the reader is this process
-	w, err := judge.Open(t.Context(), h, sources, time.Minute)
+	w, err := Open(t.Context(), h, sources, time.Minute)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()
 	target := diagnose.Target{PIDs: []int{os.Getpid()}}
-	seen, target, err := w.Window(t.Context(), &judge.Run{Observation: source.Observation{Length: 8 * time.Second}, Target: target})
+	seen, target, err := w.Window(t.Context(), &Run{Observation: source.Observation{Length: 8 * time.Second}, Target: target})
 	require.NoError(t, err)
-	r, err := judge.Live(h, seen, target, nil)
+	r, err := Live(h, seen, target, nil)
 	require.NoError(t, err)
 	return r
 }
