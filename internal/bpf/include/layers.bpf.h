@@ -6,193 +6,7 @@
  */
 #pragma once
 
-#include "layertables.bpf.h"
-
-static __always_inline u32 disk_dev(struct gendisk *disk)
-{
-	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
-}
-
-static __always_inline bool is_loop(u32 dev)
-{
-	return dev >> 20 == LOOP_MAJOR;
-}
-
-/* Whether a device is of device-mapper, and one of it has requests. */
-static __always_inline bool may_be_cloned(u32 dev)
-{
-	return dm_requests && dev >> 20 == dm_requests;
-}
-
-/* Whether a device hands on bios: it takes them itself instead of having requests made of them, or is known to. */
-static __always_inline bool takes_bios(struct gendisk *disk)
-{
-	u32 dev = disk_dev(disk);
-
-	if (is_loop(dev) || may_be_cloned(dev))
-		return true;
-	if (!disk || !bpf_core_field_exists(((struct block_device_operations *)0)->submit_bio))
-		return false;
-	return !!READ(struct gendisk___ops, disk, fops, submit_bio);
-}
-
-static __always_inline struct place *place_of(u32 dev, u64 at)
-{
-	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 50;
-
-	return bpf_map_lookup_elem(&places, &slot);
-}
-
-static __always_inline struct place *region_of(u32 dev, u64 at)
-{
-	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 51;
-
-	return bpf_map_lookup_elem(&regions, &slot);
-}
-
-/* A later one in the same place hides the one before: then a part may be looked for in vain. */
-static __always_inline void put_place(struct place *p, u32 dev, u64 at, u64 bio)
-{
-	if (p) {
-		p->dev = dev;
-		p->at = at;
-		p->bio = bio;
-	}
-}
-
-static __always_inline bool layer_covers(struct layer_bio *b, u32 dev, u64 sector)
-{
-	return b && b->dev == dev && (b->sector == sector || sector - b->sector < b->bytes >> 9);
-}
-
-/* The bio, in flight, that was queued last with these pages, which parts of it share. */
-static __always_inline struct layer_bio *layer_by_pages(struct place *p, u64 pages, u64 *id)
-{
-	struct layer_bio *b;
-
-	if (!pages || !p || p->dev || p->at != pages)
-		return 0;
-	*id = p->bio;
-	b = layer_row(*id);
-	return b && (b->pages == pages || (is_loop(b->dev) && pages - b->pages < LOOP_PAGES)) ? b : 0;
-}
-
-static __always_inline u64 layer_at(struct place *p, u32 dev, u64 at, u64 sector, u32 sectors)
-{
-	u32 of = dev & ~(BY_BLOCK | BY_REGION);
-	struct layer_bio *b;
-
-	if (!p || p->dev != dev || p->at != at)
-		return 0;
-	b = layer_row(p->bio);
-	return b && b->dev == of && b->sector < sector + sectors && sector < b->sector + (b->bytes >> 9) ? p->bio : 0;
-}
-
-/*
- * The bio, in flight, that has some of these sectors of a device: it began in an
- * earlier region, or in this one. Not static: the verifier looks at it once.
- */
-__noinline u64 layer_in(u32 dev, u64 sector, u32 sectors)
-{
-	u64 block = sector >> 3, id;
-	int i;
-
-	id = layer_at(region_of(dev | BY_REGION, sector >> REGION), dev | BY_REGION, sector >> REGION, sector, sectors);
-	for (i = 0; !id && i < 1 << (REGION - 3); i++, block--) {
-		id = layer_at(place_of(dev, block << 3), dev, block << 3, sector, sectors);
-		if (!id)
-			id = layer_at(region_of(dev | BY_BLOCK, block), dev | BY_BLOCK, block, sector, sectors);
-		if (!(block & ((1 << (REGION - 3)) - 1)))
-			break;
-	}
-	return id;
-}
-
-/*
- * RAID 4, 5 and 6 write and read by stripes. Of a part that is parity, or is read to
- * compute it, the bio above is one of the same stripe. The array tells no sector of
- * parity: the stripe is known by that of the member.
- */
-static __always_inline u64 layer_in_stripe(struct stripes *array, u32 dev, u64 member, u32 sectors)
-{
-	u32 data = array->data, chunk = array->chunk, i;
-	u64 at, id = 0;
-
-	if (!chunk || member < array->offset)
-		return 0;
-	member -= array->offset;
-	at = member / chunk * data * chunk + member % chunk;
-	for (i = 0; !id && i < DATA_DISKS && i < data; i++, at += chunk)
-		id = layer_in(dev, at, sectors);
-	return id;
-}
-
-/* The bio of a device that a part was made of, by the sector that the part begins with there, or by its pages. */
-static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u64 sector, u64 *id)
-{
-	struct stripes *array = sector ? 0 : bpf_map_lookup_elem(&stripes, &dev);
-	u32 sectors = (bio->bi_iter.bi_size + 511) >> 9;
-	struct layer_bio *b;
-	struct place *p;
-	u64 pages;
-
-	if (array) /* parity, or the first sector */
-		goto stripe;
-	p = place_of(dev, sector);
-	if (p && p->dev == dev && p->at == sector) {
-		*id = p->bio;
-		b = layer_row(*id);
-		if (layer_covers(b, dev, sector))
-			return b;
-	}
-	pages = as_number((u64)READ(struct bio, bio, bi_io_vec));
-	b = layer_by_pages(place_of(0, pages), pages, id);
-	if (b && b->dev != dev && b->above) { /* a part beside this one */
-		*id = b->above;
-		b = layer_row(*id);
-	}
-	if (b && b->dev == dev)
-		return b;
-	/* a part with pages of its own, of a bio that is larger */
-	*id = layer_in(dev, sector, sectors);
-	if (*id)
-		return layer_row(*id);
-	array = bpf_map_lookup_elem(&stripes, &dev);
-stripe:
-	*id = array ? layer_in_stripe(array, dev, bio->bi_iter.bi_sector, sectors) : 0;
-	return *id ? layer_row(*id) : 0;
-}
-
-/* Whether a bio is found in more places than where it begins. */
-static __always_inline bool found_by_regions(u32 dev, u64 sector, u64 last)
-{
-	return sector & 7 || dev >> 20 == MD_MAJOR || ((sector >> REGION) + 1) << REGION < last;
-}
-
-/* Where parts of a bio that have pages of their own find it, from this sector of it to its last. */
-__noinline int put_regions(u32 dev, u64 sector, u64 last, u64 id)
-{
-	u64 region = sector >> REGION;
-	int i;
-
-	if (sector & 7 || dev >> 20 == MD_MAJOR)
-		put_place(region_of(dev | BY_BLOCK, sector >> 3), dev | BY_BLOCK, sector >> 3, id);
-	for (i = 0; i < REGIONS && ++region << REGION < last; i++)
-		put_place(region_of(dev | BY_REGION, region), dev | BY_REGION, region, id);
-	return 0;
-}
-
-/* The pages of a loop device's bio, from where its rest begins: its worker may have lists of its own. */
-__noinline int put_page(u64 id)
-{
-	u64 page = as_number((u64)bio_page((struct bio *)id));
-	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)) + (u64)READ(struct bio, id, bi_iter.bi_idx) * bpf_core_type_size(struct bio_vec);
-
-	if (page)
-		put_place(place_of(0, page), 0, page, id);
-	put_place(place_of(0, pages), 0, pages, id);
-	return 0;
-}
+#include "layerplaces.bpf.h"
 
 /* A bio is to be handled in two parts: the second is found by where it begins. */
 static __always_inline int layer_split(struct bio *bio, u64 id)
@@ -204,6 +18,8 @@ static __always_inline int layer_split(struct bio *bio, u64 id)
 		at += bio->bi_iter.bi_size >> 9;
 		id = (u64)READ(struct bio___private, bio, bi_private);
 		b = layer_row(id);
+		if (b && (is_loop(b->dev) || may_be_cloned(b->dev)))
+			fetch_add(&b->cut, 1);
 	}
 	if (b) {
 		put_place(place_of(b->dev, at), b->dev, at, id);
@@ -287,24 +103,6 @@ static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id,
 }
 
 /*
- * The bio of a loop device that its worker makes this one for, past the page cache: the
- * worker has lists of pages of its own where it does several at once. Not static, as
- * layer_in.
- */
-__noinline u64 layer_of_loop(u64 bio)
-{
-	u64 first = as_number((u64)bio_page((struct bio *)bio)), id;
-	struct place *p = place_of(0, first);
-	struct layer_bio *b;
-
-	if (!first || !p || p->dev || p->at != first)
-		return 0;
-	id = p->bio;
-	b = layer_row(id);
-	return b && is_loop(b->dev) && as_number((u64)READ(struct bio, id, bi_io_vec, bv_page)) == first ? id : 0;
-}
-
-/*
  * A bio of a request that begins: where a layer has cloned it for a request of its own
  * (dm-multipath), it has the pages of that layer's, and no other event tells of it.
  */
@@ -349,14 +147,16 @@ static __always_inline void layers_cloned(u64 id, u32 dev, u32 op, int (*told)(u
  */
 static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u32 op, bool *first)
 {
-	u64 pages = as_number((u64)READ(struct bio, bio, bi_io_vec)), above_id = 0, way;
+	u64 pages = as_number((u64)READ(struct bio, bio, bi_io_vec)), above_id = 0, way = WAYS, any = 0;
 	struct gendisk *disk = bio_disk(bio);
 	struct place *place = place_of(0, pages);
 	struct layer_bio_set *set = layer_set_of(id);
+	struct task_struct *task = current_task();
 	bool takes = takes_bios(disk);
 	struct layer_bio *b, *above = 0;
 	u32 dev = disk_dev(disk);
 	u64 sector, last;
+	int i;
 
 	if (!set)
 		return 0;
@@ -366,21 +166,18 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 		if (found_by_regions(dev, sector, last))
 			put_regions(dev, sector, last, as_number(id));
 	}
-	way = way_of(set->ids, as_number(id));
+#pragma unroll
+	for (i = 0; i < WAYS; i++)
+		any |= set->ids[i];
+	if (any) /* mostly nothing else is there */
+		way = way_of(set->ids, as_number(id));
 	b = layer_row_at(set, way);
 	if (!b || b->start) { /* or one whose completion was not seen */
 		/* mostly its own pages, from when it was used before */
-		if (place && place->bio != as_number(id) && bio->bi_iter.bi_size)
-			above = layer_by_pages(place, pages, &above_id);
-		if (above && above->dev == dev && above->above) { /* a part beside this one */
-			above_id = above->above;
-			above = layer_row(above_id);
-		}
-		if (!above && any_loops && bio->bi_iter.bi_size) {
-			above_id = layer_of_loop(as_number(id));
-			above = above_id ? layer_row(above_id) : 0;
-		}
-		if (above && above->dev != dev && above_id != id) {
+		if (bio->bi_iter.bi_size && ((place && place->bio != as_number(id)) || any_loops || in_submission(task)))
+			above_id = layer_unseen(as_number(id), dev);
+		above = above_id ? layer_row(above_id) : 0;
+		if (above) {
 			b = layer_part(id, dev, bio->bi_iter.bi_size, op, above, above_id);
 		} else if (takes) {
 			b = new_layer_row(set, way, id);
@@ -389,6 +186,8 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 				b->op = op;
 				b->bytes = bio->bi_iter.bi_size;
 			}
+			if (!in_submission(task))
+				*work_of(as_number((u64)task)) = as_number(id) ^ as_number((u64)task);
 			*first = true;
 		} else {
 			if (b)
@@ -442,13 +241,23 @@ static __always_inline int layer_done(u64 id)
 	struct layer_bio_set *set = layer_set_of(id);
 	u64 now, total, below, above_id, since;
 	struct layer_bio *b, *above;
+	struct place *place;
 	struct layer *l;
 
 	if (!set)
 		return 0;
 	b = layer_row_at(set, quick_way_of(set->ids, as_number(id)));
-	if (!b)
+	if (!b) { /* a part that was cut off in front */
+		if (!any_loops && !dm_requests)
+			return 0;
+		id = as_number((u64)READ(struct bio___private, id, bi_private));
+		set = layer_set_of(id);
+		b = set ? layer_row_at(set, way_of(set->ids, id)) : 0;
+		if (!b || !b->cut || fetch_add(&b->cut, -1) != REST_DONE + 1)
+			return 0;
+	} else if (b->cut && fetch_add(&b->cut, REST_DONE)) {
 		return 0;
+	}
 	if (!b->start) /* handed on and never queued */
 		goto forget;
 	now = bpf_ktime_get_ns();
@@ -460,9 +269,11 @@ static __always_inline int layer_done(u64 id)
 	if (l) {
 		ADD(l->ops, 1);
 		ADD(l->bytes, b->bytes);
-		ADD(l->ns, total);
-		if (total > below)
-			ADD(l->own_ns, total - below);
+		if (below > total)
+			below = total;
+		ADD(l->own_ns, total - below);
+		if (below)
+			ADD(l->below_ns, below);
 		if (b->parts_ns > b->below_ns)
 			ADD(l->beside_ns, b->parts_ns - b->below_ns);
 	}
@@ -473,6 +284,11 @@ static __always_inline int layer_done(u64 id)
 		since = *(volatile u64 *)&above->since;
 		if (fetch_add(&above->below, -1) == 1)
 			ADD(above->below_ns, now - since);
+		if (b->pages == above->pages) { /* the next part of it finds it by its pages, not this one */
+			place = place_of(0, b->pages);
+			if (place && place->bio == id)
+				place->bio = above_id;
+		}
 	} else if (above_id && l) { /* it was not waited for, and another bio may have the address now */
 		ADD(l->beside_ns, total);
 	}

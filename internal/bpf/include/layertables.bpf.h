@@ -15,6 +15,7 @@
 #define MD_MAJOR 9
 #define LOOP_MAJOR 7
 #define LOOP_PAGES 65536 /* bytes of a bio's list of pages that are looked at, for a bio that was split: 16 MiB */
+#define LOOP_LIST 2048 /* bytes of a list of pages that a loop device's worker makes for a request: 128 segments (BLK_MAX_SEGMENTS) */
 #define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -26,6 +27,9 @@ struct gendisk___ops {
 };
 struct bio___private {
 	void *bi_private;
+};
+struct task_struct___bios {
+	void *bio_list; /* while it submits a bio, those that are made of it meanwhile */
 };
 struct bio___chain {
 	void *bi_next;
@@ -53,6 +57,7 @@ struct layer_bio {
 	u32 dev, top, op, bytes; /* top: of the first layer */
 	u64 below; /* its parts in layers below, now */
 	u64 since, below_ns, parts_ns; /* when the first of them came; how long there were any; their times summed */
+	u64 cut; /* parts that were cut off in front and are not complete; REST_DONE more: what was left of it is */
 	u64 way; /* of its set */
 	struct origin from;
 };
@@ -62,10 +67,12 @@ struct layer_bio_set {
 	struct layer_bio rows[WAYS];
 };
 
+#define REST_DONE (1ULL << 32)
+
 /* What a layer did for the device that the file system lies on. */
 struct layer {
 	u32 top, dev, op, pad;
-	u64 ops, bytes, ns, own_ns, beside_ns;
+	u64 ops, bytes, own_ns, below_ns, beside_ns; /* own and below together are the time from the queueing to the completion */
 };
 #define LAYER_SETS 256
 struct layer_set {
@@ -125,6 +132,9 @@ u32 dm_requests; /* device-mapper's major number, where some volume of it has re
 u32 follow; /* some device of this machine lies on another */
 u32 passed_on; /* some layer hands on the bio that it was given */
 u64 lost_layers;
+/* Which bio a thread works on, by the thread: its address ^ the thread's; and of which list of pages it made the first part. */
+#define WORKERS 256
+u64 working[2 * WORKERS];
 
 static __always_inline struct layer_bio_set *layer_set_of(u64 id)
 {
@@ -156,7 +166,7 @@ static __always_inline struct layer_bio *new_layer_row(struct layer_bio_set *set
 		ADD(lost_layers, 1);
 		return 0;
 	}
-	__builtin_memset(b, 0, sizeof(*b));
+	__builtin_memset(b, 0, offsetof(struct layer_bio, from)); /* that is filled in by whoever makes it */
 	b->way = way;
 	return b;
 }

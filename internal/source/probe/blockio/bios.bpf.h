@@ -111,23 +111,23 @@ static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
  * queue when it may go, and in the name of its cgroup: data, and the flush of a
  * sync as well. The root has limits, too (blkio.throttle.* of cgroup v1).
  */
-static __always_inline void note_throttled(struct task_struct *task, struct bio *bio, u32 dev)
+__noinline int note_held_back(u64 id, u32 dev)
 {
+	u32 flags = READ(struct bio, id, bi_opf), size = READ(struct bio, id, bi_iter.bi_size);
 	struct throttle_key key = { .dev = dev };
-	u32 flags = bio->bi_opf;
 	struct bios *row;
 
-	if (!is_throttle_worker(task))
-		return;
-	key.cgroup = group_cgroup(bio_group(bio));
+	if (!is_throttle_worker(current_task()))
+		return 0;
+	key.cgroup = layer_cgroup(as_number((u64)READ(struct bio, id, bi_blkg)));
 	if (!key.cgroup)
-		return; /* charged to nobody: no limit holds it */
+		return 0; /* charged to nobody: no limit holds it */
 	switch (flags & REQ_OP_MASK) {
 	case REQ_OP_READ:
 		key.op = OP_READ;
 		break;
 	case REQ_OP_WRITE:
-		key.op = bio->bi_iter.bi_size ? OP_WRITE : OP_FLUSH;
+		key.op = size ? OP_WRITE : OP_FLUSH;
 		break;
 	case REQ_OP_DISCARD:
 		key.op = OP_DISCARD;
@@ -138,8 +138,16 @@ static __always_inline void note_throttled(struct task_struct *task, struct bio 
 	row = ROW(throttled, &key, &no_bios, lost_rows);
 	if (row) {
 		ADD(row->ops, 1);
-		ADD(row->bytes, bio->bi_iter.bi_size);
+		ADD(row->bytes, size);
 	}
+	return 0;
+}
+
+/* The same of any thread: the verifier looks at what is above once. */
+static __always_inline void note_throttled(struct task_struct *task, struct bio *bio, u32 dev)
+{
+	if (TASK(task, flags) & PF_WQ_WORKER)
+		note_held_back(as_number((u64)bio), dev);
 }
 
 /* What is moved for a file: at the device that the file system is on, or below that one. */
@@ -292,6 +300,7 @@ static __always_inline int queued(struct bio *bio, u64 id)
 		if (layer && first) {
 			layer->from.thread = thread;
 			layer->from.cgroup = (u64)bio_group(bio);
+			layer->from.ino = 0;
 			note_current(task, thread);
 		}
 	}

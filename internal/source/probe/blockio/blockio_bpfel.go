@@ -135,8 +135,8 @@ type blockioLayer struct {
 	Pad      uint32
 	Ops      uint64
 	Bytes    uint64
-	Ns       uint64
 	OwnNs    uint64
+	BelowNs  uint64
 	BesideNs uint64
 }
 
@@ -157,6 +157,7 @@ type blockioLayerBioSet struct {
 		Since   uint64
 		BelowNs uint64
 		PartsNs uint64
+		Cut     uint64
 		Way     uint64
 		From    struct {
 			_         structs.HostLayout
@@ -321,6 +322,7 @@ const (
 	blockioVarPassedOn          = "passed_on"
 	blockioVarTimed             = "timed"
 	blockioVarWantIssue         = "want_issue"
+	blockioVarWorking           = "working"
 )
 
 // loadBlockio returns the embedded CollectionSpec for blockio.
@@ -434,6 +436,7 @@ type blockioVariableSpecs struct {
 	PassedOn          *ebpf.VariableSpec `ebpf:"passed_on"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
+	Working           *ebpf.VariableSpec `ebpf:"working"`
 }
 
 // blockioObjects contains all objects after they have been loaded into the kernel.
@@ -529,6 +532,7 @@ type blockioVariables struct {
 	PassedOn          *ebpf.Variable `ebpf:"passed_on"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
+	Working           *ebpf.Variable `ebpf:"working"`
 }
 
 // blockioPrograms contains all programs after they have been loaded into the kernel.

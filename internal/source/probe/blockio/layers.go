@@ -37,7 +37,7 @@ func (p *Probe) emitLayer(l *blockioLayer, into sample.Sink) {
 	e := sample.Entity{Device: p.lookup.Disk(l.Dev), Class: class.String()}
 	into.PutTotal(sample.LayerOps, e, float64(l.Ops), fromBioDone)
 	into.PutTotal(sample.LayerBytes, e, float64(l.Bytes), fromBioDone)
-	into.PutTotal(sample.LayerTime, e, float64(l.Ns)/1e9, fromBioDone)
+	into.PutTotal(sample.LayerTime, e, float64(l.OwnNs+l.BelowNs)/1e9, fromBioDone)
 	into.PutTotal(sample.LayerOwnTime, e, float64(l.OwnNs)/1e9, fromBioDone)
 	into.PutTotal(sample.LayerBeside, e, float64(l.BesideNs)/1e9, fromBioDone)
 }

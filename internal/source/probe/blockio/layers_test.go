@@ -82,8 +82,8 @@ func sums(w *sample.Window, m sample.Metric, disks []string, keep func(sample.En
 	return total
 }
 
-// nearly tells of at least 99 % (95 % below a loop device) of what is wanted, and not more than that. Where an
-// array keeps parity, stripes that are not written whole have more of it, and blocks of
+// nearly tells of at least 99 % of what is wanted, and not more than that. Where an array
+// keeps parity, stripes that are not written whole have more of it, and blocks of
 // 4 KiB are written whole.
 func nearly(t *testing.T, what string, got, want float64) {
 	t.Helper()
@@ -92,11 +92,7 @@ func nearly(t *testing.T, what string, got, want float64) {
 	if n := onDisks(t); n != math.Trunc(n) {
 		most = 1.05
 	}
-	least := 0.99
-	if os.Getenv("IOCAUSE_LOOP") != "" { // what is cut off from a larger bio may be taken for the worker's
-		least = 0.95
-	}
-	if got < least*want || got > most*want {
+	if got < 0.99*want || got > most*want {
 		t.Errorf("%s: %g, want %g", what, got, want)
 	}
 }
@@ -199,16 +195,13 @@ func report(t *testing.T, w *sample.Window, top string) {
 			return
 		}
 		n, all, own := s.Sum(), sum(sample.LayerTime, e), sum(sample.LayerOwnTime, e)
-		t.Logf("%s, %s: %g I/Os, %.3f ms each, %.3f ms own", e.Device, c.Op, n, 1e3*all/max(1, n), 1e3*own/max(1, n))
+		t.Logf("%s, %s: %g I/Os, %.3f ms each, %.3f ms own, %.3f ms beside others in all", e.Device, c.Op, n, 1e3*all/max(1, n), 1e3*own/max(1, n), 1e3*sum(sample.LayerBeside, e))
 		if e.Device == top {
 			total += all
 		}
 		rest += sum(sample.LayerBeside, e) - own
 	})
-	most := 0.02
-	if os.Getenv("IOCAUSE_CLONES") != "" { // where requests are cloned, no event tells when all of a bio that was split is complete
-		most = 0.1
-	}
+	const most = 0.02
 	if total == 0 || (total+rest)/total > most || (total+rest)/total < -most {
 		t.Errorf("%s: %g s of %g s are of no layer, want less than %g", top, total+rest, total, most)
 	}

@@ -57,6 +57,7 @@ type traceLayerBioSet struct {
 		Since   uint64
 		BelowNs uint64
 		PartsNs uint64
+		Cut     uint64
 		Way     uint64
 		From    struct {
 			_         structs.HostLayout
@@ -85,8 +86,8 @@ type traceLayerSet struct {
 		Pad      uint32
 		Ops      uint64
 		Bytes    uint64
-		Ns       uint64
 		OwnNs    uint64
+		BelowNs  uint64
 		BesideNs uint64
 	}
 }
@@ -196,6 +197,7 @@ const (
 	traceVarSelf              = "self"
 	traceVarWaitEnd           = "wait_end"
 	traceVarWantIssue         = "want_issue"
+	traceVarWorking           = "working"
 )
 
 // loadTrace returns the embedded CollectionSpec for trace.
@@ -308,6 +310,7 @@ type traceVariableSpecs struct {
 	Self              *ebpf.VariableSpec `ebpf:"self"`
 	WaitEnd           *ebpf.VariableSpec `ebpf:"wait_end"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
+	Working           *ebpf.VariableSpec `ebpf:"working"`
 }
 
 // traceObjects contains all objects after they have been loaded into the kernel.
@@ -397,6 +400,7 @@ type traceVariables struct {
 	Self              *ebpf.Variable `ebpf:"self"`
 	WaitEnd           *ebpf.Variable `ebpf:"wait_end"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
+	Working           *ebpf.Variable `ebpf:"working"`
 }
 
 // tracePrograms contains all programs after they have been loaded into the kernel.
