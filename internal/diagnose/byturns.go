@@ -19,8 +19,13 @@ const (
 	restsShare = 0.10
 )
 
+// muchNicer is by how much a program's nice value must exceed that of another one for
+// the other one to have a processor nearly whenever it wants it: each step is a quarter
+// of the share (sched_prio_to_weight), ten of them leave it a tenth.
+const muchNicer = 10
+
 // byTurns tells how many threads of the victim compute by turns while processors are
-// idle, for a lock of the program lets one at a time, and in what part of the looks that
+// idle, or are used by programs of much lower priority, for a lock of the program lets one at a time, and in what part of the looks that
 // was seen; 0 threads where they do not.
 func (c *Case) byTurns() (threads, share float64) {
 	v := &c.victim
@@ -32,10 +37,26 @@ func (c *Case) byTurns() (threads, share float64) {
 	if looks < leastLooks || turns < turnsShare*looks || idle > restsShare*looks || n < 2 || c.stand[v.pid] > 1 {
 		return 0, 0
 	}
-	if unused, known := c.idleProcessors(); !known || unused < idleLimit || c.suffers() {
+	busy, counted := c.busyProcessors()
+	idle, known := c.unusedProcessors()
+	if !known || !counted || idle+c.nicer() < idleLimit*(busy+idle) || c.suffers() {
 		return 0, 0
 	}
 	return n, turns / looks
+}
+
+// nicer is how many processors programs of much lower priority than the victim's used.
+func (c *Case) nicer() (n float64) {
+	own, _ := c.w.Value(sample.ProcNice, sample.Entity{PID: c.victim.pid})
+	var seconds float64
+	c.w.Each(sample.ProcNice, func(e sample.Entity, s *sample.Series) {
+		if s.Last() >= own+muchNicer {
+			user, _ := c.w.Sum(sample.ProcUser, e)
+			system, _ := c.w.Sum(sample.ProcSystem, e)
+			seconds += user + system
+		}
+	})
+	return seconds / c.w.Seconds()
 }
 
 // oneAtATime is the finding about a program whose threads compute by turns while
@@ -51,14 +72,14 @@ func (c *Case) oneAtATime() (Verdict, bool) {
 		c.onProcessors("time on a processor", c.victim.cpu/c.w.Seconds()).as("time-on-a-processor"),
 	}
 	e = append(e, c.processors()...)
-	unused, _ := c.all(sample.CPUIdle)
-	most := min(n, 1+unused/c.w.Seconds())
+	idle, _ := c.unusedProcessors()
+	most := min(n, 1+idle+c.nicer())
 	return Verdict{
 		Answer: Yes, Confidence: confidence((share-turnsShare)/0.3+0.4, true),
 		Weight: clamp01(1 - 1/most), WeightOf: OfTime, Culprit: c.atProcessor(), Evidence: e,
 		Disprove: "one thread alone does the same work in less time than all of them",
 		Advice: []Advice{promise{high: most}.advise(
 			"use processes in place of threads: the program lets one thread at a time compute, as the global lock of Python's or Ruby's interpreter does (multiprocessing, more workers with one thread each, an interpreter without that lock)",
-			fmt.Sprintf("%s compute by turns now, while processors are idle", sample.Counted(n, "thread")))},
+			fmt.Sprintf("%s compute by turns now, while processors could be had", sample.Counted(n, "thread")))},
 	}, true
 }

@@ -84,6 +84,9 @@ func cpuSaturated() Cause {
 			if q, holds := c.quota(&c.victim); holds {
 				return c.overQuota(&q)
 			}
+			if n, _ := c.byTurns(); n > 0 {
+				return no("its threads compute by turns, one at a time, and those that wake up to ask for their turn wait for a processor")
+			}
 			if v.queued() < queueShareLimit {
 				return no("of the time it was runnable, the victim waits for a processor only " + percent(v.queued()))
 			}

@@ -160,6 +160,7 @@ const (
 	ProcLooks       Metric = "proc.looks"
 	ProcTurns       Metric = "proc.turns"
 	ProcTurnThreads Metric = "proc.turn_threads"
+	ProcNice        Metric = "proc.nice"
 	CallTime        Metric = "proc.call_time"
 	ThreadsInState  Metric = "threads.in_state"
 	TasksHung       Metric = "tasks.hung"

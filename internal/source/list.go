@@ -91,7 +91,7 @@ func List() []Entry {
 			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,
 			sample.ProcWriteChars, sample.ProcReadCalls, sample.ProcWriteCalls, sample.ProcReadBytes,
 			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,
-			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads, sample.ProcProcessors,
+			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads, sample.ProcProcessors, sample.ProcNice,
 			sample.ProcLooks, sample.ProcTurns, sample.ProcTurnThreads,
 		}},
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},

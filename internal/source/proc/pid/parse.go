@@ -18,6 +18,7 @@ type Stat struct {
 	Parent        int    // the process that it is a child of; 0 for none
 	MajorFaults   uint64
 	User, System  uint64
+	Nice          int // of its first thread: -20 to 19, the lowest priority
 	Threads       uint64
 	Start         uint64 // since boot
 	RSS           uint64 // pages
@@ -35,6 +36,7 @@ const (
 	fieldMajorFault = 12
 	fieldUser       = 14
 	fieldSystem     = 15
+	fieldNice       = 19
 	fieldThreads    = 20
 	fieldStart      = 22
 	fieldRSS        = 24
@@ -84,6 +86,11 @@ func parseStat(b []byte) (Stat, error) {
 		case 3:
 			s.State = f[0]
 			continue
+		case fieldNice:
+			if s.Nice, ok = nice(f); !ok {
+				return s, &host.LineError{Line: 1, What: fmt.Sprintf("field %d, %.40q, is no nice value", n, f)}
+			}
+			continue
 		case fieldParent:
 			to = &parent
 		case fieldFlags:
@@ -117,4 +124,14 @@ func parseStat(b []byte) (Stat, error) {
 			return s, nil
 		}
 	}
+}
+
+// nice reads "0" or "-5".
+func nice(field []byte) (int, bool) {
+	digits, below := bytes.CutPrefix(field, []byte("-"))
+	n, ok := host.Uint(digits)
+	if below {
+		return -int(n), ok && n <= 20
+	}
+	return int(n), ok && n < 20
 }

@@ -24,10 +24,15 @@ func TestParseStat(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	const old = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 18446744073709551615"
-	if s, err = ParseStat([]byte(old)); err != nil || !s.Kernel || s.HasBlkioDelay {
+	if s, err = ParseStat([]byte(old)); err != nil || !s.Kernel || s.HasBlkioDelay || s.Nice != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	for _, b := range []string{"", "1", "1 (x", ") 1 (", "x (y) S 1", "0 (y) S", "99999999999 (y) S 1", old[:60], strings.Replace(old, " 0 0 20 0 1 ", " 0 0 20 0 -1 ", 1)} {
+	for field, want := range map[string]int{"19": 19, "-20": -20} {
+		if s, err = ParseStat([]byte(strings.Replace(old, " 20 0 1 ", " 20 "+field+" 1 ", 1))); err != nil || s.Nice != want {
+			t.Errorf("%+v, %v, want a nice value of %d", s, err, want)
+		}
+	}
+	for _, b := range []string{"", "1", "1 (x", ") 1 (", "x (y) S 1", "0 (y) S", "99999999999 (y) S 1", old[:60], strings.Replace(old, " 0 0 20 0 1 ", " 0 0 20 0 -1 ", 1), strings.Replace(old, " 20 0 1 ", " 20 20 1 ", 1), strings.Replace(old, " 20 0 1 ", " 20 -21 1 ", 1)} {
 		_, err := ParseStat([]byte(b))
 		proctest.WantLine(t, err, 1)
 	}

@@ -327,6 +327,9 @@ func (s *source) describe(pid, tid int, l *look, into sample.Sink) {
 	if b, err := s.r.read(pid, "/stat"); err == nil {
 		if st, err := ParseStat(b); err == nil && st.Start == l.stat.Start {
 			p.Comm = st.Comm
+			if st.Nice != 0 {
+				into.Put(sample.ProcNice, sample.Entity{PID: pid}, float64(st.Nice), "/proc/PID/stat")
+			}
 		}
 	}
 	if b, err := s.r.read(pid, "/cgroup"); err == nil {

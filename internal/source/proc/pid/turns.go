@@ -32,6 +32,9 @@ const (
 	// looksApart on average: the interpreter of Python changes threads every 5 ms.
 	looksPerTick = 12
 	looksApart   = 4 * time.Millisecond
+	// wakersEach is for how many threads one more may be found running: all that wait
+	// for their turn wake up every 5 ms to ask for it.
+	wakersEach = 16
 	// oneLock is how many bytes the words that belong to one lock are apart at most.
 	oneLock = 64
 
@@ -158,10 +161,10 @@ func (s *source) emitTurns(into sample.Sink) {
 	s.turns = turns{}
 }
 
-// byTurns tells in how many looks exactly one thread ran and all others that take
-// turns slept on the same lock, in how many none ran, and how many threads take turns:
-// those that were found alone a quarter as often as the first of them. One that looks
-// for work while another one computes is alone for a moment, too.
+// byTurns tells in how many looks one thread ran (and one more for each wakersEach) and
+// all others that take turns slept on the same lock, in how many none ran, and how many
+// threads take turns: those that were found alone a quarter as often as the first of them.
+// One that looks for work while another one computes is alone for a moment, too.
 func byTurns(looks []turnLook) (one, idle, threads int) {
 	alone := map[int]int{}
 	most := 0
@@ -176,19 +179,22 @@ func byTurns(looks []turnLook) (one, idle, threads int) {
 	}
 	maps.DeleteFunc(alone, func(_, n int) bool { return 4*n < most })
 	for i := range looks {
-		if l := &looks[i]; len(l.running) == 1 && alone[l.running[0]] > 0 && l.othersAsleep(alone) {
+		if l := &looks[i]; len(l.running) <= 1+(len(l.running)+len(l.asleep))/wakersEach && l.othersAsleep(alone) {
 			one++
 		}
 	}
 	return one, idle, len(alone)
 }
 
-// othersAsleep tells whether all threads of turning but the one that runs sleep on the
-// same lock.
+// othersAsleep tells whether one of the threads of turning runs, and all of them that do
+// not sleep on the same lock.
 func (l *turnLook) othersAsleep(turning map[int]int) bool {
 	var words []uint64
+	if !slices.ContainsFunc(l.running, func(tid int) bool { return turning[tid] > 0 }) {
+		return false
+	}
 	for tid := range turning {
-		if tid == l.running[0] {
+		if slices.Contains(l.running, tid) {
 			continue
 		}
 		word, asleep := l.asleep[tid]

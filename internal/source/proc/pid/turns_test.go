@@ -135,6 +135,20 @@ func TestByTurns(t *testing.T) {
 		return l
 	}
 	main, poll, none := look(1, 2, 3), look(2, 1, 3), turnLook{asleep: map[int]uint64{1: 0x7f10}}
+	// of forty that wait, two may be awake to ask for their turn, and not twenty
+	crowd := func(runs, awake int) turnLook {
+		l := turnLook{running: []int{runs}, asleep: map[int]uint64{}}
+		for tid := 1; tid <= 41; tid++ {
+			switch {
+			case tid == runs:
+			case awake > 0 && tid > 2:
+				l.running, awake = append(l.running, tid), awake-1
+			default:
+				l.asleep[tid] = 0x7f10
+			}
+		}
+		return l
+	}
 	for _, c := range []struct {
 		looks              []turnLook
 		one, idle, threads int
@@ -144,6 +158,7 @@ func TestByTurns(t *testing.T) {
 		{append(slices.Repeat([]turnLook{main}, 22), poll, none), 0, 1, 1},
 		{append(slices.Repeat([]turnLook{main, poll}, 8), none, none), 16, 2, 2},
 		{slices.Repeat([]turnLook{main, poll, look(1), look(2)}, 4), 8, 0, 2}, // the other one sleeps elsewhere
+		{[]turnLook{crowd(1, 0), crowd(2, 0), crowd(1, 2), crowd(2, 20)}, 3, 0, 2},
 	} {
 		if one, idle, threads := byTurns(c.looks); one != c.one || idle != c.idle || threads != c.threads {
 			t.Errorf("%d looks: %d by turns, %d idle, %d threads; want %+v", len(c.looks), one, idle, threads, c)
