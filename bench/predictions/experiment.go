@@ -15,6 +15,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/predict"
 	tool "iocause/internal/tool/predict"
+	"iocause/internal/version"
 )
 
 // pair is what was predicted for a limit, and what came of it.
@@ -48,6 +49,7 @@ type pair struct {
 	Cgroups    int        `json:"cgroups,omitempty"`     // version; 0 for 1
 	Kernel     string     `json:"kernel"`
 	At         string     `json:"at"`
+	Commit     string     `json:"commit,omitempty"` // of the code that predicted it
 }
 
 // span is a figure as it was predicted, with its interval, and measured.
@@ -143,7 +145,7 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 			continue // less than the programs need
 		}
 		p := pair{Experiment: e.Name, Limit: e.Limit, Factor: factor, Hit: x.Hit, Low: x.Low, High: x.High, Open: x.Open, LRU: x.LRU, Mixed: e.Mixed, Unstable: e.Unstable, Warned: said.Warned,
-			Truth: now.hit, Before: before.hit, Seen: said.Curve.Now, Model: said.Curve.Model, Speed: now.rate / before.rate, Disk: x.Disk / said.Curve.Asked, DiskTruth: now.disk, Kernel: kernel(), At: time.Now().UTC().Format("2006-01-02"), Others: max(before.others, now.others)}
+			Truth: now.hit, Before: before.hit, Seen: said.Curve.Now, Model: said.Curve.Model, Speed: now.rate / before.rate, Disk: x.Disk / said.Curve.Asked, DiskTruth: now.disk, Kernel: kernel(), At: time.Now().UTC().Format("2006-01-02"), Commit: commit(), Others: max(before.others, now.others)}
 		if first > 0 {
 			p.Change = before.rate / first
 		}
@@ -302,6 +304,12 @@ func lists() string {
 		return twoLists
 	}
 	return "MGLRU"
+}
+
+// commit is what this was built from, "" where the go command did not record it.
+func commit() string {
+	r := version.Build().Revision
+	return r[:min(8, len(r))]
 }
 
 func kernel() string {

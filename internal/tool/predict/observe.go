@@ -129,7 +129,7 @@ func (o *Observer) Poll() error {
 		o.polled = now
 		err = errors.Join(err, o.readers())
 	}
-	if now := time.Now(); now.Sub(o.measured) >= time.Second {
+	if now := time.Now(); now.Sub(o.measured) >= 5*time.Second {
 		o.measured = now
 		err = errors.Join(err, o.probe.Measure())
 	}

@@ -207,7 +207,7 @@ func (p *Probe) Processes() (map[int]Process, error) {
 // Wait is how many calls of a process had to wait so long for pages that were not in
 // the cache: from where they were missed, the work of the kernel for them included, and
 // for the processor if they lost it afterwards. Of calls that missed none (Hit) those are
-// here that lost it, with that time alone. Of each 31st that did neither (Cycle) it is the
+// here that lost it, with that time alone. Of each 61st that did neither (Cycle) it is the
 // time to the thread's next one, with all that the program did between them.
 type Wait struct {
 	PID   int

@@ -308,7 +308,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// Of calls that miss nothing each 31st is timed to the thread's next one.
+// Of calls that miss nothing each 61st is timed to the thread's next one.
 func TestCycles(t *testing.T) {
 	bpftest.Root(t)
 	const pages, passes = 640, 100
@@ -343,7 +343,7 @@ func TestCycles(t *testing.T) {
 		}
 	}
 	// but for those that lose the processor before the next one
-	if least := uint64(pages * passes / 31); n < least*9/10 || n > least*21/20 || short < n/2 {
+	if least := uint64(pages * passes / 61); n < least*9/10 || n > least*21/20 || short < n/2 {
 		t.Errorf("%d calls are timed, %d of them at most twice the mean of %v; want %d and a few", n, short, mean, least)
 	}
 }

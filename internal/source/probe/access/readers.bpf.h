@@ -305,11 +305,11 @@ static __noinline int count_wait(u64 ns, u32 kind)
 }
 
 /*
- * A call begins after one that missed nothing. Of these each 31st is timed to the next one,
+ * A call begins after one that missed nothing. Of these each 61st is timed to the next one,
  * from where this program has done its work there (call_goes_on) to where it begins here.
  * The number is odd, for programs that ask for an index and for data in turn.
  */
-#define TIMED 31
+#define TIMED 61
 
 static __always_inline void count_cycle(struct seat *s)
 {
