@@ -125,7 +125,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(fit.pairs(spec, programs), more)
+	all := slices.Concat(fit.pairs(spec, fit.parted(spec, programs, fit.lacks&passesOver != 0)), more)
 	programs, p.missing, err = types.present(all)
 	if err != nil {
 		return nil, err

@@ -204,6 +204,9 @@ const notReached = 0xfe7c4
 // program yet. They are behind branches on lacks that are never taken, and keep
 // their lengths.
 func (f *fit) instructions(all asm.Instructions) asm.Instructions {
+	if f.lacks&(lacksFetch|lacksLoop) == 0 {
+		return all
+	}
 	var out asm.Instructions
 	for _, ins := range all {
 		switch {

@@ -33,13 +33,18 @@ func (p *Probe) loadLate() error {
 	if _, err := p.fit.fit(spec); err != nil {
 		return err
 	}
-	var programs []Program
+	var all, late []Program
 	for name, hook := range p.hooks {
-		if hook.Late && !strings.HasSuffix(name, second) {
-			programs = append(programs, *hook)
+		if strings.HasSuffix(name, second) {
+			continue
+		}
+		all = append(all, *hook)
+		if hook.Late {
+			late = append(late, *hook)
 		}
 	}
-	p.fit.pairs(spec, programs)
+	p.fit.parted(spec, all, true)
+	p.fit.pairs(spec, late)
 	for name, m := range p.collection.Maps { // whatever they were made to be for this kernel
 		to := spec.Maps[name]
 		to.Type, to.KeySize, to.ValueSize, to.MaxEntries, to.Flags = m.Type(), m.KeySize(), m.ValueSize(), m.MaxEntries(), m.Flags()

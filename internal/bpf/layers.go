@@ -3,10 +3,52 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 
 	"iocause/internal/host"
 )
+
+const (
+	// whichForLayers stands in programs for one of the two numbers behind it, or for
+	// itself, that layertables.bpf.h tells.
+	whichForLayers = 0x6c617972
+	withoutLayers  = 0
+	onlyForLayers  = 1
+	// forLayers is what the program is called that takes the place of another when some
+	// device lies on another, behind the name of that.
+	forLayers = "_layers"
+)
+
+// parted makes two of each program of which the verifier would look most at what is for
+// layers, where programs can be loaded late, and returns all programs. Of the second one
+// no more than the name is needed until it is loaded, unless it becomes two itself.
+func (f *fit) parted(spec *ebpf.CollectionSpec, programs []Program, whole bool) (all []Program) {
+	for _, p := range programs {
+		all = append(all, p)
+		first := spec.Programs[p.Name]
+		if f.again == nil || first == nil || !slices.ContainsFunc(first.Instructions, isForLayers) {
+			continue
+		}
+		other := first
+		if whole {
+			other = first.Copy()
+		}
+		replace(first, isForLayers, withoutLayers)
+		replace(other, isForLayers, onlyForLayers) // of which first has none now
+		p.Name += forLayers
+		p.Late = true
+		spec.Programs[p.Name] = other
+		all = append(all, p)
+	}
+	return all
+}
+
+func isForLayers(ins asm.Instruction) bool { return isNumber(ins, whichForLayers) }
 
 // Late attaches programs, and sets a variable of theirs, when a machine is seen for
 // the first time to need them, so that nobody pays for them on another. It is used by
@@ -37,9 +79,15 @@ func LayerPrograms() []Program {
 }
 
 // FollowLayers detaches the programs of these names, which follow bios through stacked
-// devices (layers.bpf.h), until a device of the host lies on another.
+// devices (layers.bpf.h), until a device of the host lies on another. Then those for
+// layers take the place of others, too.
 func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Late, error) {
 	needed := func() bool { return p.has("on_remap") && h.Stacked() }
+	for name := range p.hooks {
+		if strings.HasSuffix(name, forLayers) {
+			programs = append(programs, name)
+		}
+	}
 	l, err := AttachLate(p, h, needed, "follow", programs...)
 	if err != nil {
 		return nil, err
@@ -114,5 +162,15 @@ func (l *Late) Look() error {
 			return err
 		}
 	}
-	return l.probe.SetVariable(l.variable, uint32(1))
+	if err := l.probe.SetVariable(l.variable, uint32(1)); err != nil {
+		return err
+	}
+	for _, name := range l.programs {
+		if before, ok := strings.CutSuffix(name, forLayers); ok { // it leaves all events to that one since
+			if err := l.probe.Detach(before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -36,13 +36,13 @@ func (f *fit) pairs(spec *ebpf.CollectionSpec, programs []Program) (all []Progra
 			continue
 		}
 		if !preempts {
-			number(first, 0)
+			replace(first, isWhich, 0)
 			all = append(all, p)
 			continue
 		}
 		other := first.Copy()
-		number(first, 1)
-		number(other, 2)
+		replace(first, isWhich, 1)
+		replace(other, isWhich, 2)
 		q := p
 		q.Name += second
 		p.Spare = true
@@ -52,14 +52,18 @@ func (f *fit) pairs(spec *ebpf.CollectionSpec, programs []Program) (all []Progra
 	return all
 }
 
-func isWhich(ins asm.Instruction) bool {
-	return ins.Constant == whichOfTwo && ins.OpCode.ALUOp() == asm.Mov && ins.OpCode.Source() == asm.ImmSource
+func isWhich(ins asm.Instruction) bool { return isNumber(ins, whichOfTwo) }
+
+// isNumber tells an instruction that gives a register a number for which the loader
+// puts another.
+func isNumber(ins asm.Instruction, number int64) bool {
+	return ins.Constant == number && ins.OpCode.ALUOp() == asm.Mov && ins.OpCode.Source() == asm.ImmSource
 }
 
-func number(p *ebpf.ProgramSpec, which int64) {
+func replace(p *ebpf.ProgramSpec, which func(asm.Instruction) bool, number int64) {
 	for i := range p.Instructions {
-		if isWhich(p.Instructions[i]) {
-			p.Instructions[i].Constant = which
+		if which(p.Instructions[i]) {
+			p.Instructions[i].Constant = number
 		}
 	}
 }

@@ -125,7 +125,9 @@ func openWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 	if err != nil {
 		return nil, err
 	}
-	fit.again = again
+	if slices.ContainsFunc(programs, func(p Program) bool { return p.Late }) {
+		fit.again = again
+	}
 	p, err := openBy(types, fit, spec, programs, capabilities, forced, constants)
 	var hook *hookError
 	if errors.As(err, &hook) && hook.event {
@@ -138,19 +140,19 @@ func openWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 // openBy is OpenWays on a kernel of which it is known what it lacks.
 func openBy(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, forced map[string]string, constants map[string]any) (*Probe, error) {
 	programs, capabilities, unused := inPlace(fit.events(), programs, capabilities)
-	own := spec.Copy()
-	maps.DeleteFunc(own.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return slices.Contains(unused, name) })
-	if v := own.Variables["by_events"]; v != nil && fit.events() {
-		if err := v.Set(uint32(1)); err != nil {
-			return nil, fmt.Errorf("setting by_events: %w", err)
-		}
+	constants = maps.Clone(constants)
+	if constants == nil {
+		constants = map[string]any{}
+	}
+	if spec.Variables["by_events"] != nil && fit.events() {
+		constants["by_events"] = uint32(1)
 	}
 	choices, err := choose(types, capabilities, forced)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		p, culprit, err := attempt(types, fit, own, programs, choices, constants)
+		p, culprit, err := attempt(types, fit, spec, unused, programs, choices, constants)
 		if err == nil {
 			for _, c := range choices {
 				p.ways = append(p.ways, c.told())
@@ -197,16 +199,13 @@ func (e *noWay) Unwrap() error { return e.last }
 
 // attempt opens the probe with the first way of each capability. Where that fails
 // because of one of them, it is the culprit.
-func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
-	spec, programs, constants = spec.Copy(), slices.Clone(programs), maps.Clone(constants)
-	if constants == nil {
-		constants = map[string]any{}
-	}
+func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, unused []string, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
+	unused, programs, constants = slices.Clone(unused), slices.Clone(programs), maps.Clone(constants)
 	for _, c := range choices {
 		for w := range c.Ways {
 			for i := range c.Ways[w].Programs {
 				if p := &c.Ways[w].Programs[i]; !c.has(p.Name) {
-					delete(spec.Programs, p.Name)
+					unused = append(unused, p.Name)
 				}
 			}
 		}
@@ -215,7 +214,7 @@ func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Progr
 			maps.Copy(constants, c.left[0].Constants)
 		}
 	}
-	p, err := load(types, fit, spec, programs, constants)
+	p, err := load(types, fit, copyWithout(spec, unused), programs, constants)
 	var hook *hookError
 	if errors.As(err, &hook) {
 		for _, c := range choices {
@@ -236,6 +235,26 @@ func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Progr
 		}
 	}
 	return p, nil, nil
+}
+
+// copyWithout is a copy of an object that lacks some programs.
+func copyWithout(spec *ebpf.CollectionSpec, programs []string) *ebpf.CollectionSpec {
+	own := &ebpf.CollectionSpec{
+		Maps: map[string]*ebpf.MapSpec{}, Programs: map[string]*ebpf.ProgramSpec{}, Variables: map[string]*ebpf.VariableSpec{},
+		Types: spec.Types, ByteOrder: spec.ByteOrder,
+	}
+	for name, m := range spec.Maps {
+		own.Maps[name] = m.Copy()
+	}
+	for name, v := range spec.Variables {
+		own.Variables[name] = v.Copy()
+	}
+	for name, p := range spec.Programs {
+		if !slices.Contains(programs, name) {
+			own.Programs[name] = p.Copy()
+		}
+	}
+	return own
 }
 
 // told is what was chosen, for people.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -79,7 +80,8 @@ type Collector struct {
 }
 
 // Open opens the entries, all at the same time: loading kernel programs takes
-// most of the start-up, and probes share nothing. An entry that fails, or has
+// most of the start-up, and probes share nothing. No more of these are loaded at a
+// time than processors can, for each takes memory meanwhile. An entry that fails, or has
 // not opened when ctx ends, becomes a gap of the window.
 func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
 	return &Collector{host: h, Patience: patience, pages: pagesOf(h), sources: openAll(ctx, h, entries)}
@@ -88,10 +90,15 @@ func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
 func openAll(ctx context.Context, h *host.Host, entries []Entry) (all []*opened) {
 	began := time.Now()
 	results := make([]chan result, len(entries))
+	loads := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	for i, e := range entries {
 		done := make(chan result, 1)
 		results[i] = done
 		go func() {
+			if e.Plan != nil {
+				loads <- struct{}{}
+				defer func() { <-loads }()
+			}
 			s, err := e.Open(h)
 			done <- result{s, err}
 		}()

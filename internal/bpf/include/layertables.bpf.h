@@ -136,6 +136,35 @@ u64 lost_layers;
 #define WORKERS 256
 u64 working[2 * WORKERS];
 
+/*
+ * The loader puts another number in the place of this one (layers.go): programs of
+ * which most that the verifier looks at is for layers are loaded without that, as 0,
+ * and as 1 when some device lies on another. With this number they are both in one.
+ */
+#define WITHOUT_LAYERS 0
+#define FOR_LAYERS 1
+static __always_inline u64 which_for_layers(void)
+{
+	u64 which;
+
+	asm volatile("%0 = 0x6c617972" : "=r"(which));
+	return which;
+}
+
+/* Whether an event is left to the other of these two: from one event on, to the one for layers. */
+static __always_inline bool left_by_layers(void)
+{
+	u64 which = which_for_layers();
+
+	return which == WITHOUT_LAYERS ? follow : which == FOR_LAYERS && !follow;
+}
+
+/* Whether such a program follows layers. */
+static __always_inline bool follows(void)
+{
+	return which_for_layers() != WITHOUT_LAYERS && follow;
+}
+
 static __always_inline struct layer_bio_set *layer_set_of(u64 id)
 {
 	id = as_number(id);

@@ -44,13 +44,17 @@ static long look_at(u32 i, struct search *x)
 	if (i >= x->n || i >= DEPTH)
 		return 1;
 	ip = x->stack->ip[i];
-	/* without branches, or the verifier goes every way; unused rules start at 0, below which no address is */
+	/*
+	 * Without branches, or the verifier goes every way, and without a mask of all or no
+	 * bits, for which later ones (6.18.44) go two. Unused rules start at 0, below which
+	 * no address is.
+	 */
 #pragma unroll
 	for (u32 step = RULES / 2; step; step /= 2) {
 		at = low + step;
 		/* else the compiler drops the bound, which the verifier of 6.1 does not see by itself */
 		asm volatile("" : "+r"(at));
-		low += step & ((u32)((ip - rules[at & (RULES - 1)].start) >> 63) - 1);
+		low += step - ((ip - rules[at & (RULES - 1)].start) >> 63) * step;
 	}
 	at = low;
 	asm volatile("" : "+r"(at));

@@ -34,7 +34,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	info = keep(id);
 	if (!info)
 		return 0;
-	if (follow && bio)
+	if (follows() && bio)
 		layer = layer_of(bio);
 	if (layer) { /* the thread here may be a layer's */
 		owner.tgid = layer->from.thread >> 32;
@@ -86,9 +86,9 @@ static __always_inline u64 start_of(struct request *rq, struct request_info *inf
 }
 
 SEC("tp_btf/block_io_start")
-int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
+int COUNTING_UNLESS(!enabled || left_by_layers() || left_to_other(TWICE_START, ctx[0]), on_start, struct request *rq)
 {
-	if (follow)
+	if (follows())
 		layers_cloned((u64)LOOSE(struct request, rq)->bio, disk_dev(request_disk(rq)), request_op(rq->cmd_flags, rq->__data_len), add_clone);
 	return begun(as_number(ctx[0]), request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio,
 		     rq->start_time_ns ? 0 : bpf_ktime_get_ns());
@@ -99,14 +99,14 @@ int COUNTING_TWICE(TWICE_START, on_start, struct request *rq)
  * which this does not tell. It is found by its first bio until it is issued.
  */
 SEC("tp_btf/block_getrq")
-int COUNTING(on_getrq, struct bio *bio)
+int COUNTING_UNLESS(!enabled || left_by_layers(), on_getrq, struct bio *bio)
 {
 	return begun(as_number(ctx[0]), bio_disk(bio), bio->bi_opf, bio->bi_iter.bi_sector, bio->bi_iter.bi_size, bio, bpf_ktime_get_ns());
 }
 
 /* Before e8a676d61c07 (5.11) the queue came first. */
 SEC("tp_btf/block_getrq")
-int COUNTING(on_getrq_old, struct request_queue *q, struct bio *bio)
+int COUNTING_UNLESS(!enabled || left_by_layers(), on_getrq_old, struct request_queue *q, struct bio *bio)
 {
 	if (!bio) /* a command of its own */
 		return 0;
@@ -297,7 +297,7 @@ int COUNTING(on_requeue, struct request *rq)
 }
 
 SEC("tp_btf/block_rq_complete")
-int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
+int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *rq, int error, unsigned int bytes)
 {
 	u64 id = as_number(ctx[0]), now, start, issue, queue, device_ns, before;
 	struct owner_key owner = {};
@@ -313,7 +313,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follow)
+	if (follows())
 		layers_done(rq, bytes);
 	info = in_flight(id, &at);
 	if (!info)

@@ -98,7 +98,7 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 
 // Plan is what the probe loads.
 func Plan() *bpf.Plan {
-	return &bpf.Plan{Spec: loadBlockio, Programs: append([]bpf.Program{
+	return &bpf.Plan{Object: _BlockioBytes, Programs: append([]bpf.Program{
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
 		{Name: "on_complete", Tracepoint: "block_rq_complete"},

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf"
@@ -55,20 +54,10 @@ func Open(h *host.Host) (sample.Source, error) {
 
 // Plan is what the probe loads.
 func Plan() *bpf.Plan {
-	return &bpf.Plan{Spec: spec, Programs: []bpf.Program{
+	return &bpf.Plan{Object: _FuseBytes, LacksNothing: true, Programs: []bpf.Program{
 		{Name: "on_send", Tracepoint: "fuse_request_send"},
 		{Name: "on_end", Tracepoint: "fuse_request_end"},
 	}}
-}
-
-// spec is the object without another way for what kernels lack: none that has these
-// tracepoints (6.11) lacks it.
-func spec() (*ebpf.CollectionSpec, error) {
-	s, err := loadFuse()
-	if err == nil {
-		delete(s.Variables, "lacks")
-	}
-	return s, err
 }
 
 // Close detaches the probe.

@@ -90,7 +90,7 @@ func Open(h *host.Host) (sample.Source, error) {
 
 // Plan is what the probe loads.
 func Plan() *bpf.Plan {
-	return &bpf.Plan{Spec: loadLocks, Programs: []bpf.Program{
+	return &bpf.Plan{Object: _LocksBytes, Programs: []bpf.Program{
 		{Name: "on_switch", Tracepoint: "sched_switch"},
 		{Name: "on_wakeup", Tracepoint: "sched_wakeup"},
 		{Name: "look"},

@@ -21,7 +21,7 @@ func counting() []bpf.Program {
 
 // Plan is what the probe loads.
 func Plan() *bpf.Plan {
-	return &bpf.Plan{Spec: loadPagecache, Programs: append(counting(),
+	return &bpf.Plan{Object: _PagecacheBytes, Programs: append(counting(),
 		bpf.Program{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
 		bpf.Program{Name: "on_balance_old", Tracepoint: "balance_dirty_pages", Arguments: 12},
 		bpf.Program{Name: "on_switch", Tracepoint: "sched_switch"},

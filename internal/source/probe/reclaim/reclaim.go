@@ -52,7 +52,7 @@ func Open(h *host.Host) (sample.Source, error) {
 
 // Plan is what the probe loads.
 func Plan() *bpf.Plan {
-	return &bpf.Plan{Spec: loadReclaim, Programs: []bpf.Program{
+	return &bpf.Plan{Object: _ReclaimBytes, Programs: []bpf.Program{
 		{Name: "on_reclaim", Tracepoint: "mm_vmscan_direct_reclaim_begin"},
 		{Name: "on_reclaim_end", Tracepoint: "mm_vmscan_direct_reclaim_end"},
 		{Name: "on_cgroup_reclaim", Tracepoint: "mm_vmscan_memcg_reclaim_begin", Optional: true},

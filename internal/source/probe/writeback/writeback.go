@@ -55,7 +55,7 @@ func Open(h *host.Host) (sample.Source, error) {
 
 // Plan is what the probe loads.
 func Plan() *bpf.Plan {
-	return &bpf.Plan{Spec: loadWriteback, Programs: []bpf.Program{
+	return &bpf.Plan{Object: _WritebackBytes, Programs: []bpf.Program{
 		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1},
 		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2},
 		{Name: "on_balance", Tracepoint: "balance_dirty_pages", Arguments: 8},
