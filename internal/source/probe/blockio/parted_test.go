@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -49,7 +50,11 @@ func TestALayerThatComesLater(t *testing.T) {
 		if err := errors.Join(p.layers.Look(), p.bios.Look()); err != nil || !p.layers.On() {
 			t.Fatalf("the loop device was not seen: %v", err)
 		}
-		for _, name := range []string{"on_start_layers", "on_complete_layers"} {
+		begins := "on_start_layers"
+		if p.Ways()[0].By == bpf.ByRequest { // before 6.5
+			begins = "on_getrq_layers"
+		}
+		for _, name := range []string{begins, "on_complete_layers"} {
 			if got := slices.Contains(p.probe.Hooked(), name); got == stacked {
 				t.Errorf("%s is attached: %v, where a disk lay on another before: %v", name, got, stacked)
 			}
