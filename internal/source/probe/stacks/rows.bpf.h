@@ -119,17 +119,13 @@ struct {
 
 u64 made_stacks, lost_stacks, lost_rows, lost_fresh;
 
-/* Keeps the stack of the running thread, or the kernel stack of another one. */
-static __always_inline u64 stack_id(void *ctx, struct task_struct *other, u64 flags)
+/* Keeps a stack of so many bytes, and gives its number. */
+static __always_inline u64 keep_stack(struct stack *s, long size)
 {
 	u64 hash;
-	u32 zero = 0, n;
-	struct stack *s = bpf_map_lookup_elem(&scratch, &zero);
-	long size, err;
+	long err;
+	u32 n;
 
-	if (!s)
-		return LOST_STACK;
-	size = other ? bpf_get_task_stack(other, s->ip, DEPTH * 8, flags) : bpf_get_stack(ctx, s->ip, DEPTH * 8, flags);
 	if (size <= 0)
 		return NO_STACK;
 	n = size / 8;
@@ -151,6 +147,29 @@ static __always_inline u64 stack_id(void *ctx, struct task_struct *other, u64 fl
 		return LOST_STACK;
 	}
 	return hash;
+}
+
+static __always_inline struct stack *new_stack(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+/* The stack of the thread that runs. */
+static __always_inline u64 stack_id(void *ctx, u64 flags)
+{
+	struct stack *s = new_stack();
+
+	return s ? keep_stack(s, bpf_get_stack(ctx, s->ip, DEPTH * 8, flags)) : LOST_STACK;
+}
+
+/* The stack in the kernel of one that does not. */
+static __always_inline u64 stack_of(struct task_struct *t)
+{
+	struct stack *s = new_stack();
+
+	return s ? keep_stack(s, bpf_get_task_stack(t, s->ip, DEPTH * 8, 0)) : LOST_STACK;
 }
 
 /* How a wait began and what it was; in the order of How in states.go. */

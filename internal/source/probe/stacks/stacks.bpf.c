@@ -150,11 +150,11 @@ static __always_inline void left(void *ctx, struct task_struct *t, bool preempt,
 	s->how = preempt || !state ? HOW_PREEMPTED : how_of(state);
 	s->since = bpf_ktime_get_ns();
 	if (!can_return && !(t->flags & PF_KTHREAD))
-		s->user = stack_id(ctx, 0, USER_STACK);
+		s->user = stack_id(ctx, USER_STACK);
 }
 
 /* Takes the stacks of a wait. */
-static __always_inline void keep(void *ctx, struct task_struct *t, struct task_struct *other, struct thread *s,
+static __always_inline void keep(void *ctx, struct task_struct *t, bool runs, struct thread *s,
 				 u64 longest, u64 ns, u64 queued, u32 count)
 {
 	struct row r = { .ns = ns, .queued = queued, .count = count, .longest = longest };
@@ -163,9 +163,9 @@ static __always_inline void keep(void *ctx, struct task_struct *t, struct task_s
 	if (!name(&k, &r, t))
 		return;
 	k.how = how_it_waits(t, s, s->how);
-	k.kernel = stack_id(ctx, other, 0);
+	k.kernel = runs ? stack_id(ctx, 0) : stack_of(t);
 	if (!(TASK(t, flags) & PF_KTHREAD))
-		k.user = can_return ? stack_id(ctx, 0, USER_STACK) : s->user;
+		k.user = can_return ? stack_id(ctx, USER_STACK) : s->user;
 	if (want_wakers && s->woken && s->waker_kernel) {
 		k.waker_kernel = s->waker_kernel;
 		k.waker_user = s->waker_user;
@@ -178,8 +178,8 @@ static __always_inline void keep(void *ctx, struct task_struct *t, struct task_s
 		add(&k, &r);
 }
 
-/* other is the thread when it is not the one that runs. */
-static __always_inline void returned(void *ctx, struct task_struct *t, struct task_struct *other)
+/* runs tells, when it is compiled, whether the thread is the one that runs. */
+static __always_inline void returned(void *ctx, struct task_struct *t, bool runs)
 {
 	struct thread *s = task_row(&threads, t);
 	u64 now, ns, longest, queued = 0;
@@ -211,14 +211,14 @@ static __always_inline void returned(void *ctx, struct task_struct *t, struct ta
 			return;
 		s->short_ns = s->short_queued = s->short_count = 0;
 	}
-	keep(ctx, t, other, s, longest, ns, queued, count);
+	keep(ctx, t, runs, s, longest, ns, queued, count);
 }
 
 static __always_inline int switched(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
 {
 	left(ctx, prev, preempt, state);
 	if (!can_return && next->pid)
-		returned(ctx, next, next);
+		returned(ctx, next, false);
 	return 0;
 }
 
@@ -242,7 +242,7 @@ int COUNTING(on_return)
 	struct task_struct *t = current_task();
 
 	if (TASK(t, pid))
-		returned(ctx, t, 0);
+		returned(ctx, t, true);
 	return 0;
 }
 
@@ -267,8 +267,8 @@ int COUNTING(on_waking, struct task_struct *t)
 	me = current_task();
 	bpf_probe_read_kernel(s->waker, sizeof(s->waker), me->comm);
 	s->waker_tgid = TASK(me, tgid);
-	s->waker_kernel = stack_id(ctx, 0, 0);
-	s->waker_user = TASK(me, flags) & PF_KTHREAD ? NO_STACK : stack_id(ctx, 0, USER_STACK);
+	s->waker_kernel = stack_id(ctx, 0);
+	s->waker_user = TASK(me, flags) & PF_KTHREAD ? NO_STACK : stack_id(ctx, USER_STACK);
 	return 0;
 }
 
@@ -376,7 +376,7 @@ int look(struct bpf_iter__task *ctx)
 	if (!name(&k, &r, t))
 		return 0;
 	k.how = how_it_waits(t, s, k.how) | HOW_GOES_ON;
-	k.kernel = stack_id(ctx, t, 0);
+	k.kernel = stack_of(t);
 	if (!(t->flags & PF_KTHREAD)) {
 		if (s && !can_return)
 			k.user = s->user;
@@ -403,9 +403,9 @@ int on_sample(void *ctx)
 		ADD(idle_samples, 1);
 	if (!wanted(t) || !name(&k, &r, t))
 		return 0;
-	k.kernel = stack_id(ctx, 0, 0);
+	k.kernel = stack_id(ctx, 0);
 	if (!(TASK(t, flags) & PF_KTHREAD))
-		k.user = stack_id(ctx, 0, USER_STACK);
+		k.user = stack_id(ctx, USER_STACK);
 	meet(k.tgid);
 	if (!stall(t, &k, &r))
 		add(&k, &r);
