@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -354,12 +355,13 @@ func sleeps(t *testing.T, tid int) bool {
 	return strings.HasPrefix(rest, "S")
 }
 
+// readsAPipe tells whether a thread is in read(2).
 func readsAPipe(t *testing.T, tid int) bool {
-	in, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/wchan", tid))
+	in, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/syscall", tid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Contains(in, []byte("pipe"))
+	return bytes.HasPrefix(in, []byte(strconv.Itoa(unix.SYS_READ)+" "))
 }
 
 //go:noinline
