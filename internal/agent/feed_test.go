@@ -195,10 +195,10 @@ func TestSettingsAreReadAgain(t *testing.T) {
 // is tried again.
 func TestFeedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opened := 0
+		var opened atomic.Int32 // by goroutines of their own
 		release := make(chan struct{})
 		f, c, cancel := startFeed(t, func() (sample.Source, error) {
-			switch opened++; opened {
+			switch opened.Add(1) {
 			case 1:
 				return nil, errors.New("not there yet")
 			case 2:
@@ -221,8 +221,8 @@ func TestFeedComesBack(t *testing.T) {
 			t.Error("the source was not tried again")
 		}
 		time.Sleep(patience + time.Second)
-		if f.up.Load() || opened != 2 {
-			t.Errorf("a source that hangs counts as up; opened %d times", opened)
+		if f.up.Load() || opened.Load() != 2 {
+			t.Errorf("a source that hangs counts as up; opened %d times", opened.Load())
 		}
 		c.mu.Lock()
 		if len(c.absent) != 3 || len(c.ended) != 0 {
@@ -232,8 +232,8 @@ func TestFeedComesBack(t *testing.T) {
 		c.take()
 		time.Sleep(5 * time.Minute)
 		got := c.take()
-		if len(got) < 60 || opened != 3 {
-			t.Fatalf("%d frames after it hung, opened %d times", len(got), opened)
+		if len(got) < 60 || opened.Load() != 3 {
+			t.Fatalf("%d frames after it hung, opened %d times", len(got), opened.Load())
 		}
 		// The counter goes on where it was.
 		if v := valueOf(t, got[0], "iocause_disk_read_bytes_total"); v < 200 {

@@ -49,6 +49,7 @@ type proc struct {
 	flags, user, threads, start uint64
 	blkio, read, delay, slices  uint64
 	noIO                        bool
+	nice                        int
 }
 
 func (x tree) process(pid int, p proc) {
@@ -59,8 +60,8 @@ func (x tree) process(pid int, p proc) {
 }
 
 func (x tree) processIn(dir string, pid int, p proc) {
-	x.Write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 0 %d 0 %d 1000 7 1 %s 17 0 0 0 %d 0\n",
-		pid, p.comm, p.flags, p.user, p.threads, p.start, strings.Repeat(" 0", 12), p.blkio))
+	x.Write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 %d %d 0 %d 1000 7 1 %s 17 0 0 0 %d 0\n",
+		pid, p.comm, p.flags, p.user, p.nice, p.threads, p.start, strings.Repeat(" 0", 12), p.blkio))
 	if !p.noIO {
 		x.Write(dir+"io", fmt.Sprintf("rchar: %d\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", p.read, p.read))
 	}
@@ -89,7 +90,7 @@ func TestCollect(t *testing.T) {
 	if w := proctest.Collect(t, s, sample.First); w.Has(sample.ProcUser) || w.Has(sample.ProcRSS) {
 		t.Error("emitted at the start")
 	}
-	x.process(2, proc{comm: "a)\n\x1b[2J", user: 60, read: 5096, delay: 35e8, slices: 9, start: 2, blkio: 150, flags: kthread})
+	x.process(2, proc{comm: "a)\n\x1b[2J", user: 60, read: 5096, delay: 35e8, slices: 9, start: 2, blkio: 150, flags: kthread, nice: 10})
 	x.Write("proc/2/cgroup", "0::/kept (deleted)\n")
 	x.Write("proc/2/status", "VmSwap:\t8 kB\nCpus_allowed:\t5\n")
 	x.Write("proc/4/status", "Cpus_allowed:\tff\n")
@@ -117,6 +118,8 @@ func TestCollect(t *testing.T) {
 	proctest.Want(t, w, sample.ProcSwap, e, 8192)
 	proctest.Want(t, w, sample.ProcProcessors, e, 2)
 	proctest.WantAbsent(t, w, sample.ProcProcessors, sample.Entity{PID: 4}) // it may run on all
+	proctest.Want(t, w, sample.ProcNice, e, 10)
+	proctest.WantAbsent(t, w, sample.ProcNice, sample.Entity{PID: 4}) // it has 0
 	if p := w.Processes[2]; p != (sample.Process{Comm: "a)\n\x1b[2J", Start: 20 * time.Millisecond, Kernel: true, MemoryCgroup: "/kept (deleted)", IOCgroup: "/kept (deleted)", CPUCgroup: "/kept (deleted)"}) {
 		t.Errorf("%+v", p)
 	}
