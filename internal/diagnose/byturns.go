@@ -19,13 +19,8 @@ const (
 	restsShare = 0.10
 )
 
-// muchNicer is by how much a program's nice value must exceed that of another one for
-// the other one to have a processor nearly whenever it wants it: each step is a quarter
-// of the share (sched_prio_to_weight), ten of them leave it a tenth.
-const muchNicer = 10
-
 // byTurns tells how many threads of the victim compute by turns while processors are
-// idle, or are used by programs of much lower priority, for a lock of the program lets one at a time, and in what part of the looks that
+// idle, or are used by threads of lower priority, for a lock of the program lets one at a time, and in what part of the looks that
 // was seen; 0 threads where they do not.
 func (c *Case) byTurns() (threads, share float64) {
 	v := &c.victim
@@ -45,17 +40,13 @@ func (c *Case) byTurns() (threads, share float64) {
 	return n, turns / looks
 }
 
-// nicer is how many processors programs of much lower priority than the victim's used.
-func (c *Case) nicer() (n float64) {
-	own, _ := c.w.Value(sample.ProcNice, sample.Entity{PID: c.victim.pid})
-	var seconds float64
-	c.w.Each(sample.ProcNice, func(e sample.Entity, s *sample.Series) {
-		if s.Last() >= own+muchNicer {
-			user, _ := c.w.Sum(sample.ProcUser, e)
-			system, _ := c.w.Sum(sample.ProcSystem, e)
-			seconds += user + system
-		}
-	})
+// nicer is how many processors threads of a lower priority than the victim's used: it
+// could have most of that. 0 where its own is lowered.
+func (c *Case) nicer() float64 {
+	if own, _ := c.w.Value(sample.ProcNice, sample.Entity{PID: c.victim.pid}); own > 0 {
+		return 0
+	}
+	seconds, _ := c.all(sample.CPUNice)
 	return seconds / c.w.Seconds()
 }
 

@@ -11,18 +11,19 @@ import (
 // while somebody could run beside the one that does.
 func TestThreadsThatComputeByTurns(t *testing.T) {
 	for _, c := range []struct {
-		name                                            string
-		looks, turns, rests, threads, idle, sync, nicer float64
-		want                                            ID
+		name                                                 string
+		looks, turns, rests, threads, idle, sync, nicer, own float64
+		want                                                 ID
 	}{
-		{"the lock of an interpreter", 72, 50, 2, 3, 9, 0, 0, LockContention},
-		{"one of them computes", 72, 70, 1, 1, 9, 0, 0, CPUBound},
-		{"they are independent", 72, 30, 22, 4, 9, 0, 0, CPUBound},
-		{"they are independent, by chance mostly one at a time", 72, 44, 18, 2, 9, 0, 0, CPUBound},
-		{"too few looks", 8, 8, 0, 3, 9, 0, 0, CPUBound},
-		{"no processor is idle", 72, 66, 0, 3, 0, 0, 0, CPUBound},
-		{"a program of low priority has the other one", 72, 66, 0, 3, 0, 0, 9, LockContention},
-		{"it waits for syncs", 72, 66, 0, 3, 9, 6, 0, SyncWrites},
+		{"the lock of an interpreter", 72, 50, 2, 3, 9, 0, 0, 0, LockContention},
+		{"one of them computes", 72, 70, 1, 1, 9, 0, 0, 0, CPUBound},
+		{"they are independent", 72, 30, 22, 4, 9, 0, 0, 0, CPUBound},
+		{"they are independent, by chance mostly one at a time", 72, 44, 18, 2, 9, 0, 0, 0, CPUBound},
+		{"too few looks", 8, 8, 0, 3, 9, 0, 0, 0, CPUBound},
+		{"no processor is idle", 72, 66, 0, 3, 0, 0, 0, 0, CPUBound},
+		{"a program of low priority has the other one", 72, 66, 0, 3, 0, 0, 9, 0, LockContention},
+		{"its own priority is as low", 72, 66, 0, 3, 0, 0, 9, 19, CPUSaturated},
+		{"it waits for syncs", 72, 66, 0, 3, 9, 6, 0, 0, SyncWrites},
 	} {
 		r := sample.NewRecorder(epoch)
 		e := sample.Entity{PID: 7}
@@ -38,11 +39,9 @@ func TestThreadsThatComputeByTurns(t *testing.T) {
 		put(sample.ProcThreads, e, 4)
 		put(sample.ProcRunDelay, e, 0.1+c.nicer)
 		put(sample.CPUCount, sample.Entity{}, 2)
-		if c.nicer > 0 {
-			other := sample.Entity{PID: 9}
-			r.PutProcess(9, sample.Process{Comm: "night"})
-			put(sample.ProcUser, other, c.nicer)
-			put(sample.ProcNice, other, 19)
+		put(sample.CPUNice, sample.Entity{}, c.nicer)
+		if c.own > 0 {
+			put(sample.ProcNice, e, c.own)
 		}
 		put(sample.CPUUser, sample.Entity{}, 20-c.idle)
 		put(sample.CPUIdle, sample.Entity{}, c.idle)

@@ -13,6 +13,7 @@ type Info struct {
 func Catalog() []Info {
 	return []Info{
 		{CPUUser, Seconds, Counter, "host", "time in user mode, nice included, summed over processors"},
+		{CPUNice, Seconds, Counter, "host", "of cpu.user, that of threads whose priority was lowered (nice values above 0)"},
 		{CPUSystem, Seconds, Counter, "host", "time in the kernel, interrupts included"},
 		{CPUIdle, Seconds, Counter, "host", "idle time without I/O in flight"},
 		{CPUIOWait, Seconds, Counter, "host", "idle time with I/O in flight, be it one request or many"},

@@ -6,6 +6,7 @@ type Metric string
 // Host: processors, memory, pressure.
 const (
 	CPUUser       Metric = "cpu.user"
+	CPUNice       Metric = "cpu.nice"
 	CPUSystem     Metric = "cpu.system"
 	CPUIdle       Metric = "cpu.idle"
 	CPUIOWait     Metric = "cpu.iowait"

@@ -46,7 +46,7 @@ func List() []Entry {
 	const needsBPF = "root, or CAP_BPF and CAP_PERFMON, and "
 	return []Entry{
 		{Name: "stat", Open: stat.Open, Needs: "/proc/stat", Metrics: []sample.Metric{
-			sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal,
+			sample.CPUUser, sample.CPUNice, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal,
 			sample.CPUCount, sample.ProcsRunning, sample.ProcsBlocked,
 		}},
 		{Name: "schedstat", Open: schedstat.Open, Needs: "a kernel with CONFIG_SCHEDSTATS", Metrics: []sample.Metric{

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"iocause/internal/bpf"
 
+	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/sample"

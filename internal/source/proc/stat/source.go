@@ -65,6 +65,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	}
 	t := &st.Times
 	s.count(into, sample.CPUUser, t[procfile.CPUUser]+t[procfile.CPUNice])
+	s.count(into, sample.CPUNice, t[procfile.CPUNice])
 	s.count(into, sample.CPUSystem, t[procfile.CPUSystem]+t[procfile.CPUIRQ]+t[procfile.CPUSoftIRQ])
 	idles, waits := s.idle(&st)
 	s.count(into, sample.CPUIdle, idles)

@@ -18,14 +18,16 @@ func TestCollect(t *testing.T) {
 	x.Write("proc/stat", "cpu 200 30 60 1500 190 4 6 5 0 0\ncpu0 1\nprocs_running 7\nprocs_blocked 0\n")
 	w = proctest.Collect(t, s, sample.Tick)
 	proctest.Want(t, w, sample.CPUUser, sample.Entity{}, 1.2)
+	proctest.Want(t, w, sample.CPUNice, sample.Entity{}, 0.2)
 	proctest.Want(t, w, sample.CPUSystem, sample.Entity{}, 0.13)
 	proctest.Want(t, w, sample.CPUIdle, sample.Entity{}, 5)
 	proctest.Want(t, w, sample.CPUIOWait, sample.Entity{}, 0) // it may fall a little
 	proctest.Want(t, w, sample.CPUSteal, sample.Entity{}, 0)
 	proctest.Want(t, w, sample.CPUCount, sample.Entity{}, 1)
-	x.Write("proc/stat", "cpu 100 0 60 1500 210 4 6 5 0 0\ncpu0 1\n")
+	x.Write("proc/stat", "cpu 100 35 60 1500 210 4 6 5 0 0\ncpu0 1\n")
 	w = proctest.Collect(t, s, sample.Last)
 	proctest.WantAbsent(t, w, sample.CPUUser, sample.Entity{})
+	proctest.Want(t, w, sample.CPUNice, sample.Entity{}, 0.05)
 	proctest.Want(t, w, sample.CPUIOWait, sample.Entity{}, 0.1) // since its highest value
 	if len(w.Gaps) != 1 || w.Gaps[0].Metrics[0] != sample.CPUUser {
 		t.Errorf("gaps %+v, want one for the counter that fell", w.Gaps)
