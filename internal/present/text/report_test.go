@@ -151,6 +151,18 @@ func TestWeightiestGapIsShown(t *testing.T) {
 	}
 }
 
+// What is not permitted is shown with what helps, where there is room for two lines.
+func TestUnseenSaysWhatHelps(t *testing.T) {
+	why := "blockio: opening the block I/O probe: not permitted to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON (this root lacks CAP_BPF and CAP_PERFMON)"
+	r := &diagnose.Report{Primary: diagnose.CPUBound, Findings: []diagnose.Finding{{Cause: diagnose.CPUBound, Confidence: 0.7}},
+		Gaps: append([]string{why}, make([]string, 10)...), CannotTell: []diagnose.Missing{{Cause: diagnose.DeviceErrors, Missing: why}}}
+	p := &page{width: 80, column: 9}
+	p.checked(r, short{lines: 2})
+	if text := strings.Join(p.lines, " "); !strings.Contains(text, "run as root") {
+		t.Error(text)
+	}
+}
+
 // FuzzReport puts hostile names everywhere.
 func FuzzReport(f *testing.F) {
 	f.Add("java", "/data/x", 80)

@@ -305,7 +305,12 @@ func (p *page) checked(r *diagnose.Report, d short) {
 		if n > 1 {
 			more = fmt.Sprintf(" (and %d more)", n-1)
 		}
-		if len(Wrap(first+more, p.room())) > d.lines {
+		tooLong := func() bool { return len(Wrap(first+more, p.room())) > d.lines }
+		// which of the sources it was is less than what helps, which comes last
+		if i := strings.Index(first, "not permitted"); i > 0 && tooLong() {
+			first = first[i:]
+		}
+		if tooLong() {
 			first = strings.Join(Shorten(first, p.room()-len(more), d.lines), " ")
 		}
 		p.wrap(first+more, 0, d.lines, plain)
