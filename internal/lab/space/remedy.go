@@ -155,6 +155,10 @@ func (st *Standing) Remedies() []prove.Remedy {
 	return all
 }
 
+// mostApart is how many processes take the place of threads: a hundred interpreters begin
+// within some seconds.
+const mostApart = 128
+
 // locks tells whether threads of the program take turns at something: at the
 // interpreter, or at the file that all write to. More of them that run at a time
 // would take processors from who burns them, whatever else they gain; and who
@@ -162,7 +166,7 @@ func (st *Standing) Remedies() []prove.Remedy {
 func (s *Situation) locks() bool {
 	writes := s.Work == Write || s.Work == Commit
 	one := s.Program == "python" && !writes || s.Program == "own" && writes
-	return one && s.Threads > 1 && s.Threads*s.Processes <= 64 && s.Plant != Burner && s.Plant != Quota && !s.cold()
+	return one && s.Threads > 1 && s.Threads*s.Processes <= mostApart && s.Plant != Burner && s.Plant != Quota && !s.cold()
 }
 
 func (st *Standing) lift(controller string) func(context.Context) (func() error, error) {
