@@ -18,12 +18,12 @@ type spent struct{ user, system, queued float64 }
 // spent reads it from /proc. The kernel counts in ticks of a processor.
 func (g *group) spent() (s spent, err error) {
 	const user, system, tick = 11, 12, 0.01 // fields behind the name; USER_HZ is 100
-	b, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+	members, err := g.members()
 	if err != nil {
 		return s, err
 	}
 	h := host.Live()
-	for _, line := range strings.Fields(string(b)) {
+	for _, line := range members {
 		pid, err := strconv.Atoi(line)
 		if err != nil {
 			return s, err
@@ -45,6 +45,12 @@ func (g *group) spent() (s spent, err error) {
 		}
 	}
 	return s, nil
+}
+
+// members are the processes of a cgroup, by number.
+func (g *group) members() ([]string, error) {
+	b, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+	return strings.Fields(string(b)), err
 }
 
 // each is that for each page that was asked for, in words.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,11 +68,11 @@ func (g *group) start(c *exec.Cmd) (end func(), err error) {
 	end = func() {
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 		for range 50 { // those with a process group of their own, as PostgreSQL's
-			b, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
-			if err != nil || len(b) == 0 {
+			members, err := g.members()
+			if err != nil || len(members) == 0 {
 				break
 			}
-			for _, line := range strings.Fields(string(b)) {
+			for _, line := range members {
 				if pid, err := strconv.Atoi(line); err == nil {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
 				}
@@ -259,14 +260,14 @@ func (b *byFiles) measure(length time.Duration, stop <-chan os.Signal) (m measur
 // rate is how many pages a second the group's processes read, while nobody observes them;
 // 0 where others came and went.
 func (g *group) rate(length time.Duration, stop <-chan os.Signal) (float64, error) {
-	read := func() (pids string, bytes uint64) {
-		b, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
-		for _, pid := range strings.Fields(string(b)) {
-			if io, ioErr := procfile.ReadIO(host.Live().Proc(pid, "io")); ioErr == nil && err == nil {
+	read := func() (pids []string, bytes uint64) {
+		pids, _ = g.members() // none reads nothing, which is said with 0
+		for _, pid := range pids {
+			if io, err := procfile.ReadIO(host.Live().Proc(pid, "io")); err == nil {
 				bytes += io.ReadChars
 			}
 		}
-		return string(b), bytes
+		return pids, bytes
 	}
 	were, before := read()
 	began := time.Now()
@@ -274,7 +275,7 @@ func (g *group) rate(length time.Duration, stop <-chan os.Signal) (float64, erro
 		return 0, err
 	}
 	are, now := read()
-	if are != were || now <= before {
+	if !slices.Equal(are, were) || now <= before {
 		return 0, nil
 	}
 	return float64(now-before) / pageSize / time.Since(began).Seconds(), nil
@@ -308,12 +309,13 @@ func (g *group) watch(m meter, length time.Duration, stop <-chan os.Signal) (mea
 
 // allUser is the time that all programs of the machine have run themselves, in seconds.
 func allUser() (seconds float64) {
-	b, _ := os.ReadFile("/proc/stat")
-	if f := strings.Fields(string(b)); len(f) > 2 {
-		for _, ticks := range f[1:3] { // user, nice
-			n, _ := strconv.ParseFloat(ticks, 64)
-			seconds += n / 100
-		}
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
 	}
-	return seconds
+	s, err := procfile.ParseCPUStat(b, nil)
+	if err != nil {
+		return 0
+	}
+	return float64(s.Times[procfile.CPUUser]+s.Times[procfile.CPUNice]) / host.TickHz
 }

@@ -20,8 +20,8 @@ const (
 )
 
 // byTurns tells how many threads of the victim compute by turns while processors are
-// idle, or are used by threads of lower priority, for a lock of the program lets one at a time, and in what part of the looks that
-// was seen; 0 threads where they do not.
+// idle, or are used by threads of lower priority, for a lock of the program lets one at a
+// time, and in what part of the looks that was seen; 0 threads where they do not.
 func (c *Case) byTurns() (threads, share float64) {
 	v := &c.victim
 	e := sample.Entity{PID: v.pid}
@@ -51,7 +51,7 @@ func (c *Case) nicer() float64 {
 }
 
 // oneAtATime is the finding about a program whose threads compute by turns while
-// processors are idle. ok is false for any other.
+// processors could be had. ok is false for any other.
 func (c *Case) oneAtATime() (Verdict, bool) {
 	n, share := c.byTurns()
 	if n == 0 {

@@ -24,7 +24,7 @@ func cpuBound() Cause {
 				return no("no process used the processor")
 			}
 			if n, _ := c.byTurns(); n > 0 {
-				return no("its threads compute by turns, one at a time, while processors are idle")
+				return no("its threads compute by turns, one at a time, while processors could be had")
 			}
 			s := c.w.Seconds()
 			cpu := c.victim.cpu / s

@@ -94,9 +94,9 @@ func (h *Host) layer(d Device, devices *Devices) (l Layer, ok bool) {
 		l.Kind, l.File = "loop", file
 		if direct(h.Sys("block", d.Name, "loop", "dio")) {
 			l.Kind = "loop-direct"
-		}
-		if on, ok := h.directLoop(d.Name, devices); ok {
-			l.On = []string{on}
+			if on, ok := h.directLoop(d.Name, devices); ok {
+				l.On = []string{on}
+			}
 		}
 		return l, true
 	}

@@ -141,7 +141,7 @@ func Catalog() []Info {
 		{ProcThreads, Count, Gauge, "process", "threads"},
 		{ProcProcessors, Count, Gauge, "process", "processors that the thread which waits longest for one may run on, if not all (taskset, cpuset)"},
 		{ProcLooks, Count, Counter, "process; class resting", "looks at what its threads do, only of processes with several threads that take one processor; with class resting those in which none of its threads ran"},
-		{ProcTurns, Count, Counter, "process", "of these, in which exactly one of its threads ran, and all others that ran at another time slept on the same lock with a time limit, as for the global lock of an interpreter"},
+		{ProcTurns, Count, Counter, "process", "of these, in which one of its threads ran (and one more for each sixteen), and all others that ran at another time slept on the same lock with a time limit, as for the global lock of an interpreter"},
 		{ProcNice, Count, Gauge, "process", "nice value of its first thread, if not 0: up to 19, the lowest priority"},
 		{ProcTurnThreads, Count, Gauge, "process", "threads that were seen to run alone in these"},
 		{CallTime, Seconds, Counter, "process; class read, write, sync, flight", "time in its calls, or in flight when it is asynchronous, as the program itself measured it"},

@@ -13,6 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Hidden counts the requests of so many bytes (0: of any) that complete from now on, and
+// for whose completion the kernel runs no program.
+func Hidden(t *testing.T, bytes int32) func() float64 {
+	t.Helper()
+	events, programs := Completions(t, bytes)
+	return func() float64 {
+		told := programs() // before the other: what completes meanwhile may count as hidden, nothing as told
+		return float64(events()) - float64(told)
+	}
+}
+
 // Completions counts requests of so many bytes (0: of any) from now on, in two ways: those whose
 // completion the kernel counts itself (a perf event), and those for whose completion it
 // runs a program of two lines. Some hosts hide completions from programs alone.
