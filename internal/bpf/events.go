@@ -1,7 +1,6 @@
 package bpf
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -74,12 +73,21 @@ func Every(programs []Program) (all []Program) {
 
 // attachEvent attaches a program to the event that perf makes of a tracepoint.
 func attachEvent(p *Program, program *ebpf.Program) (link.Link, error) {
-	group, name, _ := strings.Cut(p.Event, "/")
-	l, err := link.Tracepoint(group, name, program, nil)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is no events/%s in /sys/kernel/tracing: mount -t tracefs tracefs /sys/kernel/tracing", ErrNotSupported, p.Event)
+	if _, err := inTracefs("events/" + p.Event); err != nil {
+		return nil, err
 	}
-	return l, err
+	group, name, _ := strings.Cut(p.Event, "/")
+	return link.Tracepoint(group, name, program, nil)
+}
+
+// inTracefs is the path of a file of tracefs, wherever that is mounted.
+func inTracefs(file string) (string, error) {
+	for _, dir := range [...]string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
+		if _, err := os.Stat(dir + "/" + file); err == nil {
+			return dir + "/" + file, nil
+		}
+	}
+	return "", fmt.Errorf("%w: there is no %s in /sys/kernel/tracing: mount -t tracefs tracefs /sys/kernel/tracing", ErrNotSupported, file)
 }
 
 // toldRefused says, for people, that what should be at events is not.

@@ -2,8 +2,6 @@ package bpf
 
 import (
 	"cmp"
-	"fmt"
-	"os"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -20,20 +18,10 @@ func attachKprobe(p *Program, program *ebpf.Program) (link.Link, error) {
 	if p.Call != "" {
 		return link.Kprobe(p.Call, program, nil)
 	}
-	events, err := kprobeEvents()
+	events, err := inTracefs("kprobe_events") // what kprobes are made by
 	if err != nil {
 		return nil, err
 	}
 	_ = removeStale(events, isAlive) // what is left runs nothing
 	return link.Kretprobe(p.Return, program, &link.KprobeOptions{RetprobeMaxActive: cmp.Or(p.Returns, mostReturns), TraceFSPrefix: eventPrefix()})
-}
-
-// kprobeEvents is the file of tracefs that kprobes are made by.
-func kprobeEvents() (string, error) {
-	for _, dir := range [...]string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
-		if _, err := os.Stat(dir + "/kprobe_events"); err == nil {
-			return dir + "/kprobe_events", nil
-		}
-	}
-	return "", fmt.Errorf("%w: there is no kprobe_events in /sys/kernel/tracing: mount -t tracefs tracefs /sys/kernel/tracing", ErrNotSupported)
 }

@@ -37,7 +37,7 @@ func TestStaleEvents(t *testing.T) {
 
 // The kernel's own file: a line of a dead process goes, one of a living stays.
 func TestStaleEventsInTheKernel(t *testing.T) {
-	events, err := kprobeEvents()
+	events, err := inTracefs("kprobe_events")
 	bpftest.Need(t, "kprobes", err)
 	const dead = 1<<22 + 1
 	f, err := os.OpenFile(events, os.O_APPEND|os.O_WRONLY, 0)
