@@ -2,6 +2,7 @@ package bpftest
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,16 +53,13 @@ func Completions(t *testing.T, bytes int32) (events, programs func() uint64) {
 	)})
 	must(err)
 	t.Cleanup(func() { _ = program.Close() })
-	attached, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "block_rq_complete", Program: program})
-	must(err)
-	t.Cleanup(func() { _ = attached.Close() })
-
-	text, err := os.ReadFile("/sys/kernel/tracing/events/block/block_rq_complete/id")
+	text, err := os.ReadFile(filepath.Join(tracefs(t), "events/block/block_rq_complete/id"))
 	must(err)
 	id, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	must(err)
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: id}
 	attr.Size = uint32(unsafe.Sizeof(attr))
+	attr.Bits = unix.PerfBitDisabled // until it has its filter
 	filter, err := unix.BytePtrFromString("nr_sector==" + strconv.Itoa(int(bytes)/512))
 	must(err)
 	cpus, err := os.ReadDir("/sys/bus/cpu/devices")
@@ -77,13 +75,17 @@ func Completions(t *testing.T, bytes int32) (events, programs func() uint64) {
 		must(err)
 		t.Cleanup(func() { _ = unix.Close(fd) })
 		counters = append(counters, fd)
-		if bytes == 0 {
-			continue
+		if bytes != 0 {
+			if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_SET_FILTER, uintptr(unsafe.Pointer(filter))); errno != 0 {
+				must(errno)
+			}
 		}
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_SET_FILTER, uintptr(unsafe.Pointer(filter))); errno != 0 {
-			must(errno)
-		}
+		must(unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0))
 	}
+	// After the counters: what completes meanwhile may count as hidden, nothing as told.
+	attached, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "block_rq_complete", Program: program})
+	must(err)
+	t.Cleanup(func() { _ = attached.Close() })
 	events = func() uint64 {
 		total := uint64(0)
 		for _, fd := range counters {
@@ -100,4 +102,21 @@ func Completions(t *testing.T, bytes int32) (events, programs func() uint64) {
 		return n
 	}
 	return events, programs
+}
+
+// tracefs is where tracefs is mounted, or a mount that is in no folder until the test ends.
+func tracefs(t *testing.T) string {
+	t.Helper()
+	const usual = "/sys/kernel/tracing"
+	if _, err := os.Stat(usual + "/events"); err == nil {
+		return usual
+	}
+	opened, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
+	Need(t, "bpf", err)
+	defer unix.Close(opened)
+	Need(t, "bpf", unix.FsconfigCreate(opened))
+	mounted, err := unix.Fsmount(opened, unix.FSMOUNT_CLOEXEC, 0)
+	Need(t, "bpf", err)
+	t.Cleanup(func() { _ = unix.Close(mounted) })
+	return "/proc/self/fd/" + strconv.Itoa(mounted)
 }

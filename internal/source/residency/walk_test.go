@@ -99,7 +99,9 @@ func TestPeersCountTheSame(t *testing.T) {
 	f, err := Below(t.Context(), []string{big.Name()}, Options{})
 	require.NoError(t, err)
 	ours := f.Files[0].Pages.Cached
-	if want := f.Files[0].Pages.Total - 50001; ours != want {
+	// At both ends the kernel may keep or drop the folio that reaches over it.
+	const folio = 512
+	if want := f.Files[0].Pages.Total - 50001; ours < want-folio || ours > want+folio {
 		t.Errorf("%d pages of a large file, want %d", ours, want)
 	}
 	peers := 0
