@@ -47,7 +47,7 @@ func TestLimitsOfRealCgroups(t *testing.T) {
 		{sample.LimitThrottled, "while :; do :; done", lab.Limits{CPUs: 0.05}},
 		{sample.LimitThrottled, "while :; do dd if=" + disk.Dir + " of=/dev/null bs=4k count=400 iflag=direct status=none; done", lab.Limits{Device: device, ReadIOPS: 20}},
 		{sample.LimitCap, "while :; do cat " + file + " >/dev/null; done", lab.Limits{Memory: 24 << 20}},
-		{sample.LimitOOM, "(head -c 62M /dev/zero; exec sleep 1000) | tail", lab.Limits{Memory: 64 << 20, Swappiness: "0"}},
+		{sample.LimitOOM, "(head -c 123M /dev/zero; exec sleep 1000) | tail", lab.Limits{Memory: 128 << 20, Swappiness: "0"}},
 		{"", "exec sleep 1000", lab.Limits{Memory: 64 << 20, CPUs: 1, Device: device, ReadIOPS: 20}},
 	} {
 		name := fmt.Sprintf("cap%d", len(want))
