@@ -55,6 +55,7 @@ func (c Condition) holds(v float64) bool {
 //	cgroup.NAME.limit_hits, cgroup.NAME.usage, .cache (bytes), cgroup.NAME.refault_file
 //	load.NAME.cpu, .system (CPUs busy), .majflt, .read_bytes, .write_bytes, .read_chars
 //	                       /proc/PID/stat and io
+//	load.NAME.queued       threads that waited for a processor, /proc/PID/task/TID/schedstat
 //	load.NAME.amplification (bytes read from devices for each byte asked for)
 //	mem.available, .cached, .dirty, .writeback (bytes, at the end of the window)
 //	host.stolen            processors that the hypervisor gave to others, /proc/stat
@@ -101,8 +102,32 @@ func raw(h *host.Host, device string, cgroups map[string]*Cgroup, loads map[stri
 		if did, err := procfile.ReadIO(h.Proc(strconv.Itoa(p.PID), "io")); err == nil {
 			f[at+"read_bytes"], f[at+"write_bytes"], f[at+"read_chars"] = float64(did.ReadBytes), float64(did.WriteBytes), float64(did.ReadChars)
 		}
+		if delay, ok := queued(h, p.PID); ok {
+			f[at+"queued"] = delay.Seconds()
+		}
 	}
 	return f
+}
+
+// queued is how long the threads of a process that live have waited for a processor.
+func queued(h *host.Host, pid int) (time.Duration, bool) {
+	tasks, err := filepath.Glob(h.Proc(strconv.Itoa(pid), "task", "*", "schedstat"))
+	if err != nil || len(tasks) == 0 {
+		return 0, false
+	}
+	var sum time.Duration
+	for _, path := range tasks {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		s, err := procfile.ParseSchedstat(b)
+		if err != nil {
+			return 0, false
+		}
+		sum += time.Duration(s.Delay)
+	}
+	return sum, true
 }
 
 // vmstat is every line of /proc/vmstat, by name.

@@ -13,7 +13,7 @@ func TestArgsGiveTheSameSpec(t *testing.T) {
 		Kind: "randread", Path: "/x", Size: 1 << 30, BlockSize: 5000, Count: 7, Duration: time.Minute, Threads: 3, ThreadsFrom: 2,
 		Ramp: time.Second, Rate: 1.5, Seed: 9, Order: Unaligned, Advice: "random", Run: 4, SyncEvery: 3, Think: time.Millisecond, Delay: time.Second,
 		Burst: 6, Depth: 4, Direct: true, Writes: 7, Zipf: 0.9,
-		Drop: true, Warm: true, Leave: 1 << 20, Comm: "n", OOMScoreAdj: 5, Nice: -3, To: "/y", Passes: 2,
+		Drop: true, Warm: true, Leave: 1 << 20, Comm: "n", OOMScoreAdj: 5, Nice: -3, Idle: true, To: "/y", Passes: 2,
 	}
 	args := want.Args()
 	got := Spec{Kind: Kind(args[0])}

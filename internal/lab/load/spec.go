@@ -73,6 +73,7 @@ type Spec struct {
 	Tell        int           // file descriptor that progress is told to, a line of bytes done ten times a second; 0: none
 	Comm        string
 	Nice        int
+	Idle        bool // the scheduling policy SCHED_IDLE: gives way to any other thread at once
 	OOMScoreAdj int
 }
 
@@ -118,6 +119,7 @@ func (s *Spec) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&s.Tell, "tell-fd", 0, "write progress to file descriptor `N` ten times a second: bytes since the last line (calls, if there are none)")
 	flags.StringVar(&s.Comm, "comm", "", "`name` of the process and its threads (15 bytes)")
 	flags.IntVar(&s.Nice, "nice", 0, "nice value `N` of the threads, -20 to 19")
+	flags.BoolVar(&s.Idle, "idle", false, "run only where nothing else wants the processor (SCHED_IDLE)")
 	flags.IntVar(&s.OOMScoreAdj, "oom-score-adj", 0, "`N` for /proc/self/oom_score_adj; 1000: killed first")
 }
 

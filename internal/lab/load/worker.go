@@ -134,6 +134,11 @@ func (w *worker) run(p *pace, count int64) error {
 			return fmt.Errorf("set the nice value of a thread: %w", err)
 		}
 	}
+	if w.spec.Idle {
+		if err := unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_IDLE}, 0); err != nil {
+			return fmt.Errorf("set the scheduling policy of a thread: %w", err)
+		}
+	}
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &w.usage[0]); err != nil {
 		return fmt.Errorf("read the processor time of a thread: %w", err)
 	}
