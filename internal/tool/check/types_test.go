@@ -93,6 +93,7 @@ func TestForesee(t *testing.T) {
 	const atTracepoints = "tp:mm_filemap_get_pages tp:mm_filemap_fault %s tp:iomap_dio_rw_begin tp:block_io_start tp:contention_begin"
 	for name, want := range map[string]string{
 		"5.10.0-46-cloud-amd64":      "fexit:generic_file_buffered_read fentry:filemap_fault fentry:page_cache_sync_ra fentry:__iomap_dio_rw tp:block_getrq fentry:rwsem_down_read_slowpath",
+		"5.15.0-204-generic":         "fexit:filemap_get_pages fentry:filemap_fault fentry:page_cache_sync_ra fentry:__iomap_dio_rw tp:block_getrq fentry:rwsem_down_read_slowpath",
 		"6.1.0-56-cloud-amd64":       "fexit:filemap_get_pages fentry:filemap_fault fentry:page_cache_sync_ra fentry:iomap_iter tp:block_getrq tp:contention_begin",
 		"6.1.0-56-cloud-arm64":       "kretprobe:filemap_get_pages kprobe:filemap_fault kprobe:page_cache_sync_ra kprobe:__iomap_dio_rw tp:block_getrq tp:contention_begin",
 		"6.12.118+deb13-cloud-amd64": fmt.Sprintf(atTracepoints, "fentry:page_cache_sync_ra"),
