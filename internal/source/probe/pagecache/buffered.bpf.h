@@ -38,10 +38,24 @@ static __always_inline bool has_copied(struct task *t, u64 file, u64 index)
 	return index >= from >> page_shift && index < (from + copied) >> page_shift;
 }
 
+#define MOST_WALKS 17 /* of a call: the kernel reads 2 GiB at most at a time */
+
+/* Takes the fresh marks off a range that is longer than one walk, and counts them. */
+__noinline int use_walks_once(u64 file, u64 first, u64 last)
+{
+	u32 found = 0, i;
+
+	for (i = 0; i < MOST_WALKS && first <= last; i++) {
+		found += use_range_once(file, first, last);
+		first = ((first >> CHUNK_SHIFT) + MAX_CHUNKS) << CHUNK_SHIFT;
+	}
+	return found;
+}
+
 static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 {
 	struct inode *inode;
-	u64 end, from, last, n;
+	u64 end, from, last, n, tail;
 	struct read r = {};
 	struct task *t;
 
@@ -62,7 +76,12 @@ static __always_inline int has_read(struct kiocb *iocb, s64 written, s64 copied)
 	t->dropped = 0;
 	t->index = from;
 	t->last = last;
-	end_read(&r, inode, n, n || t->last != from ? 1 : 0, last, from, last);
+	tail = from;
+	if ((last >> CHUNK_SHIFT) - (from >> CHUNK_SHIFT) >= MAX_CHUNKS) {
+		tail = ((last >> CHUNK_SHIFT) - MAX_CHUNKS + 1) << CHUNK_SHIFT;
+		t->misses += (u32)use_walks_once(r.file, from, tail - 1);
+	}
+	end_read(&r, inode, n, n || t->last != from ? 1 : 0, last, tail, last);
 	return 0;
 }
 

@@ -158,10 +158,5 @@ func TestReadLargerThanItsCgroup(t *testing.T) {
 	misses, _ := w.Sum(sample.CacheMisses, e)
 	tellFigure(t, ways, accesses, float64(pages), misses, float64(pages))
 	near(t, "accesses", accesses, float64(pages))
-	// Where a read is told when it is over, pages are gone by then that others than its thread have dropped.
-	if former := strings.HasSuffix(ways[0].Hooks[0], ":generic_file_buffered_read"); !former {
-		near(t, "cold pages", misses, float64(pages))
-	} else if misses > float64(pages) || misses < 0.9*float64(pages) {
-		t.Errorf("%.0f cold pages, want %d, or a few less", misses, pages)
-	}
+	near(t, "cold pages", misses, float64(pages))
 }
