@@ -64,10 +64,10 @@ func TestChooseByShape(t *testing.T) {
 	types, err := LoadTypes()
 	bpftest.Need(t, "bpf", err)
 	for want, p := range map[string]Program{
-		"fexit:no_such_function: not in this kernel":   {Exit: "no_such_function"},
-		"tp:sched_switch: has 4 arguments, not 7":      {Tracepoint: "sched_switch", Arguments: 7},
-		"fentry:filemap_read: has 3 arguments, not 11": {Entry: "filemap_read", Arguments: 11},
-		"": {Exit: "filemap_read", Arguments: 3},
+		"fexit:no_such_function: not in this kernel": {Exit: "no_such_function"},
+		"tp:task_rename: has 2 arguments, not 7":     {Tracepoint: "task_rename", Arguments: 7},
+		"fentry:vfs_read: has 4 arguments, not 11":   {Entry: "vfs_read", Arguments: 11},
+		"": {Exit: "vfs_read", Arguments: 4},
 	} {
 		if got := fmt.Sprint(types.shows(&Way{Programs: []Program{p}})); got != want && (want != "" || got != "<nil>") {
 			t.Errorf("%+v: %q, want %q", p, got, want)
