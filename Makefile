@@ -81,8 +81,19 @@ vm-truth: ## hold the account of the page cache against known loads, on each ker
 	./test/vm/matrix -w each -p 10007 -n truth -r '$(TRUTH)' -u ./internal/source/probe/pagecache
 
 .PHONY: vm-matrix
-vm-matrix: ## run the BPF tests on several kernels in virtual machines
+vm-matrix: ## on each kernel: the BPF tests, known loads by each way, and a dozen scenarios, for docs/kernels.md (some hours)
+	$(MAKE) -k vm-tests vm-truth vm-verdicts
+
+.PHONY: vm-tests
+vm-tests: ## run the BPF tests on several kernels in virtual machines
 	./test/vm/matrix -u
+
+VERDICTS = cold-cache-(scan|random)|cpu-bound|cpu-quota|cpu-saturated|dd-dsync|device-(errors|latency-bound|queueing-threads)|direct-io|dirty-throttling|fuse-daemon-slow|lock-contention|lock-of-the-program|small-io|sync-writes
+
+.PHONY: vm-verdicts
+vm-verdicts: ## score scenarios on Debian 12's kernel, with cgroup v2 alone (an hour)
+	./test/vm/score -k bookworm -a -u '^($(VERDICTS))$$'
+	./test/vm/score -k bookworm -u '^vm-(io-(max|cost)|memory-max)'
 
 .PHONY: generate
 generate: ## build the BPF objects (clang 14) and generated documents anew
