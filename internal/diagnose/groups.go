@@ -1,5 +1,7 @@
 package diagnose
 
+import "slices"
+
 // groupShareLimit is the part of their time awake from which on like processes
 // are held up together, where none of them waits for a tenth of the window: each
 // would then do its work in three quarters of the time. More is asked than of a
@@ -12,6 +14,9 @@ const groupShareLimit = 0.25
 // single process is enough: who has to commit while another one syncs the same log
 // sleeps until that is done, and no account of I/O shows it.
 const commitsLimit = 0.50
+
+// rowLimit is from how many short processes on they are those of a loop.
+const rowLimit = 8
 
 // programs are told apart by their name and by the cgroup that they run in.
 type program struct{ comm, cgroup string }
@@ -121,7 +126,7 @@ func (c *Case) heldTogether(members []int) bool {
 		return true
 	}
 	limit := groupShareLimit
-	if syncs >= commitsLimit*seconds {
+	if syncs >= commitsLimit*seconds || c.inARow(members) {
 		limit = waitShareLimit
 	}
 	if weighted/wait < limit {
@@ -129,4 +134,29 @@ func (c *Case) heldTogether(members []int) bool {
 	}
 	share := min(weighted/wait, wait/seconds)
 	return share >= waitShareLimit && share >= 2*alone
+}
+
+// inARow tells whether processes run one after the other, as those of a shell's loop:
+// what one of them waits for holds up all that come after it. They begin all through
+// the window, and are not awake for longer than one at a time could be.
+func (c *Case) inARow(members []int) bool {
+	seconds := c.w.Seconds()
+	if len(members) < rowLimit {
+		return false
+	}
+	awake, starts := 0.0, make([]float64, 0, len(members))
+	for _, i := range members {
+		v := &c.asked[i]
+		awake += v.blocked() + v.runnable()
+		starts = append(starts, v.process.Start.Seconds())
+	}
+	slices.Sort(starts)
+	newest := starts[len(starts)-1]
+	row := slices.IndexFunc(starts, func(s float64) bool { return s > newest-seconds }) // what is older may be their shell
+	most := 0.0
+	for i := row + 1; i < len(starts); i++ {
+		most = max(most, starts[i]-starts[i-1])
+	}
+	return awake <= seconds*(1+waitShareLimit) && len(starts)-row >= max(rowLimit, len(starts)/2) &&
+		newest-starts[row] >= seconds/2 && most <= seconds/4
 }

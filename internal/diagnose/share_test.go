@@ -97,6 +97,16 @@ func (m machine) reads(pid int, pages float64) {
 	m.put(sample.BlockDeviceTime, e, pages*1e-4)
 }
 
+// row adds 400 short processes that wait for an eighth of their time, so many at a time.
+func (m machine) row(beside int) {
+	for i := range 400 {
+		pid := 100 + i
+		m.process(pid, "gzip", "read", thread{wait: 0.003 * float64(beside), cpu: 0.02 * float64(beside)})
+		m.PutProcess(pid, sample.Process{Comm: "gzip", MemoryCgroup: "/", IOCgroup: "/", Start: time.Hour + time.Duration(i/beside*beside)*25*time.Millisecond})
+		m.reads(pid, 128)
+	}
+}
+
 // busy is the share of the window in which the disk was busy, and somebody
 // waited for it.
 func (m machine) busy(share float64) {
@@ -231,6 +241,8 @@ func TestWhoIsHeldUp(t *testing.T) {
 				m.reads(pid, 64)
 			}
 		}, "cpu-bound", "", 0},
+		{"a shell's loop that compresses cold files", func(m machine) { m.row(1) }, "cold-cache", "gzip", 400},
+		{"compressors of cold files, two at a time", func(m machine) { m.row(2) }, Unknown, "", 0},
 		{"a shell's loop that waits for a processor", func(m machine) {
 			for pid := 100; pid < 300; pid++ {
 				m.process(pid, "rsync", "read", thread{cpu: 0.02})
