@@ -138,7 +138,7 @@ static __always_inline bool is_own_bio(struct super_block *sb, struct bio *bio)
 	u64 bdev = (u64)BPF_CORE_READ(sb, s_bdev);
 
 	if (bpf_core_field_exists(bio->bi_bdev))
-		return bdev == (u64)bio->bi_bdev;
+		return bdev == (u64)LOOSE(struct bio, bio)->bi_bdev;
 	return (u64)BPF_CORE_READ((struct block_device *)bdev, bd_disk) == (u64)((struct bio___disk *)bio)->bi_disk;
 }
 

@@ -30,6 +30,8 @@ static __always_inline struct task_struct *current_task(void)
 
 /* A field of a task that may be current_task's: older verifiers do not know what that points to. */
 #define TASK(t, field) (lacks & LACKS_TASK ? BPF_CORE_READ((t), field) : (t)->field)
+/* A pointer of such a task, LOOSE (compat.bpf.h). */
+#define TASK_POINTER(type, t, field) (lacks & LACKS_TASK ? BPF_CORE_READ((type *)(t), field) : LOOSE(type, (type *)(t))->field)
 
 /* The registers of a task's entry into the kernel, and one of them. They lie at the upper end of its stack. */
 static __always_inline void *task_regs(struct task_struct *t)

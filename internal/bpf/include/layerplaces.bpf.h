@@ -222,7 +222,7 @@ static __always_inline u64 *work_of(u64 task)
 
 static __always_inline bool in_submission(struct task_struct *task)
 {
-	return !!TASK((struct task_struct___bios *)task, bio_list);
+	return !!TASK_POINTER(struct task_struct___bios, task, bio_list);
 }
 
 /*

@@ -197,7 +197,7 @@ static __always_inline int lock_begins(u64 lock, u32 flags)
 	t = current_task();
 	if (TASK(t, flags) & PF_KTHREAD)
 		return 0;
-	mm = (u64)TASK((struct task_struct___locks *)t, mm);
+	mm = (u64)TASK_POINTER(struct task_struct___locks, t, mm);
 	if (mm && lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))
 		kind = MMAP_LOCK;
 	else if (flags & CONTENTION_PERCPU && flags & CONTENTION_READ) /* as who writes to a file system that is frozen */

@@ -117,7 +117,7 @@ static __always_inline int direct_is_done(struct kiocb *iocb)
 SEC("tp_btf/iomap_dio_complete")
 int COUNTING_TWICE(TWICE_DIRECT_DONE, on_direct_done, struct kiocb *iocb)
 {
-	return direct_is_done(iocb);
+	return direct_is_done(LOOSE(struct kiocb, iocb));
 }
 
 SEC("fentry/iomap_dio_complete")

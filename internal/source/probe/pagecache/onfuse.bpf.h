@@ -43,7 +43,7 @@ static __always_inline u64 first_argument(struct task_struct *t)
  */
 static __always_inline bool on_fuse(struct task_struct *t)
 {
-	struct files_struct *files = ((struct task_struct___files *)t)->files;
+	struct files_struct *files = LOOSE(struct task_struct___files, (struct task_struct___files *)t)->files;
 	u64 fd = first_argument(t);
 	struct fdtable *table;
 	struct file *file = 0;

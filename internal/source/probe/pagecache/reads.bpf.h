@@ -351,7 +351,7 @@ static __always_inline int needed(u64 file, u64 index, u64 request)
 SEC("tp_btf/page_cache_sync_ra")
 int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
 {
-	return needed(hash_of(inode), index, request);
+	return needed(hash_of(LOOSE(struct inode, inode)), index, request);
 }
 
 SEC("fentry/page_cache_sync_ra")

@@ -286,7 +286,7 @@ static __always_inline int lock_begins(u64 lock, u32 flags)
 	s = thread_of(t);
 	if (!s)
 		return 0;
-	mm = (u64)TASK((struct task_struct___stacks *)t, mm);
+	mm = (u64)TASK_POINTER(struct task_struct___stacks, t, mm);
 	s->lock_at = lock;
 	s->lock = HOW_LOCK;
 	if (mm && s->lock_at == mm + bpf_core_field_offset(struct mm_struct, mmap_lock))

@@ -33,7 +33,7 @@ static __always_inline u32 state_of_inode(struct file___threads *file, struct in
 #define REMEMBER_NS 100000000ULL
 static __always_inline u32 state_of_file(struct task_struct *t, struct thread *s, const struct call *c, u64 now)
 {
-	struct files_struct *files = ((struct task_struct___threads *)t)->files;
+	struct files_struct *files = LOOSE(struct task_struct___threads, (struct task_struct___threads *)t)->files;
 	u64 call = (u64)c->nr << 32 | (u32)c->arg[0];
 	struct file___threads *file = 0;
 	struct inode *inode;

@@ -47,7 +47,7 @@ static __always_inline int lock_begins(u64 lock, u32 flags)
 	s = task_row(&threads, t);
 	if (!s)
 		return 0;
-	mm = (u64)TASK((struct task_struct___threads *)t, mm);
+	mm = (u64)TASK_POINTER(struct task_struct___threads, t, mm);
 	s->lock_at = lock;
 	s->lock = mm && lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock) ? MMAP_LOCK : KERNEL_LOCK;
 	return 0;
