@@ -1,7 +1,10 @@
 package tasks
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +29,7 @@ func TestEndedProcesses(t *testing.T) {
 	if err := older.Start(); err != nil {
 		t.Fatal(err)
 	}
+	before := startedUp(t, older.Process.Pid)
 	stolen := bpftest.Stolen(t)
 	r := sample.NewRecorder(time.Now())
 	bpftest.Collect(t, p, sample.First, r)
@@ -46,7 +50,7 @@ func TestEndedProcesses(t *testing.T) {
 	if err := older.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	want[older.Process.Pid] = older.ProcessState.UserTime() + older.ProcessState.SystemTime()
+	want[older.Process.Pid] = older.ProcessState.UserTime() + older.ProcessState.SystemTime() - before
 	told := func() bool {
 		for pid := range want {
 			if g := p.gone[uint32(pid)]; g == nil || !g.leader {
@@ -78,4 +82,24 @@ func TestEndedProcesses(t *testing.T) {
 			t.Errorf("process %d ran for %v, its own account says %v", pid, got, used)
 		}
 	}
+}
+
+// startedUp waits until a process sleeps, and is how long it has run by then.
+func startedUp(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	read := func(name string) string {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for !strings.Contains(read("stat"), ") S ") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	var ran time.Duration
+	if _, err := fmt.Sscan(read("schedstat"), &ran); err != nil { // in ns
+		t.Fatal(err)
+	}
+	return ran
 }
