@@ -138,7 +138,8 @@ func (c *Case) heldTogether(members []int) bool {
 
 // inARow tells whether processes run one after the other, as those of a shell's loop:
 // what one of them waits for holds up all that come after it. They begin all through
-// the window, and are not awake for longer than one at a time could be.
+// the window. Several may run at a time, if processors are idle for a tenth of that:
+// what no longer waits computes then.
 func (c *Case) inARow(members []int) bool {
 	seconds := c.w.Seconds()
 	if len(members) < rowLimit {
@@ -157,6 +158,8 @@ func (c *Case) inARow(members []int) bool {
 	for i := row + 1; i < len(starts); i++ {
 		most = max(most, starts[i]-starts[i-1])
 	}
-	return awake <= seconds*(1+waitShareLimit) && len(starts)-row >= max(rowLimit, len(starts)/2) &&
+	unused, known := c.unusedProcessors()
+	alone := awake <= seconds*(1+waitShareLimit)
+	return (alone || known && unused*seconds >= waitShareLimit*awake) && len(starts)-row >= max(rowLimit, len(starts)/2) &&
 		newest-starts[row] >= seconds/2 && most <= seconds/4
 }

@@ -243,6 +243,10 @@ func TestWhoIsHeldUp(t *testing.T) {
 		}, "cpu-bound", "", 0},
 		{"a shell's loop that compresses cold files", func(m machine) { m.row(1) }, "cold-cache", "gzip", 400},
 		{"compressors of cold files, two at a time", func(m machine) { m.row(2) }, Unknown, "", 0},
+		{"compressors of cold files, two at a time, and processors to spare", func(m machine) {
+			m.row(2)
+			m.put(sample.CPUIdle, sample.Entity{}, 3)
+		}, "cold-cache", "gzip", 400},
 		{"a shell's loop that waits for a processor", func(m machine) {
 			for pid := 100; pid < 300; pid++ {
 				m.process(pid, "rsync", "read", thread{cpu: 0.02})
