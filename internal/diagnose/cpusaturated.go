@@ -55,7 +55,7 @@ func (c *Case) queueing(v *victim) float64 {
 	if v.delay < waitShareLimit*c.w.Seconds() {
 		return 0
 	}
-	if v.queued() < queueShareLimit {
+	if v.queued() < queueShareLimit || c.idleBeside(v) > 0 {
 		if _, holds := c.quota(v); !holds {
 			return 0
 		}
@@ -159,11 +159,14 @@ func (c *Case) unusedProcessors() (n float64, known bool) {
 	return (idle + wait) / c.w.Seconds(), known
 }
 
-// othersIdle is the part of the processors' time that was idle while the victim
+// othersIdle is idleBeside of the victim.
+func (c *Case) othersIdle() float64 { return c.idleBeside(&c.victim) }
+
+// idleBeside is the part of the processors' time that was idle while a process
 // could have had it, where that is enough for its waiting to be for something
 // else, else 0.
-func (c *Case) othersIdle() float64 {
-	_, pinned := c.allowed()
+func (c *Case) idleBeside(v *victim) float64 {
+	_, pinned := c.w.Value(sample.ProcProcessors, sample.Entity{PID: v.pid})
 	if idle, ok := c.idleProcessors(); ok && idle >= idleLimit && !pinned {
 		return idle
 	}
