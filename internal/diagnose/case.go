@@ -28,7 +28,8 @@ type Case struct {
 	lies    map[sample.FileID]map[string]float64 // see homes; nil until it is asked for
 	longest float64                              // the largest share of time that a process asked about waits for I/O, 0 to 1
 
-	stand map[int]int // how many processes one stands for; see groups.go
+	stand map[int]int    // how many processes one stands for; see groups.go
+	paced map[int]string // who waits in the pipeline that a process is the slowest of; see pipes.go
 
 	before *Before // nil where there is nothing to compare with
 	was    *Case   // of that window; nil likewise
@@ -78,6 +79,7 @@ func newCase(w *sample.Window, target Target) *Case {
 			c.asked = append(c.asked, c.measure(pid))
 		}
 	}
+	c.followPipes()
 	c.sumLikeProcesses()
 	slices.SortFunc(c.asked, func(a, b victim) int {
 		return cmp.Or(cmp.Compare(c.notable(&b), c.notable(&a)), cmp.Compare(c.queueing(&b), c.queueing(&a)),

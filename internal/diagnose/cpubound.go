@@ -60,14 +60,16 @@ func cpuBound() Cause {
 			if delayed {
 				e = append(e, c.figure("time waiting for a processor", delay/s, "ratio", sample.ProcRunDelay))
 			}
+			do := "see where the program spends its processor time (perf top -p PID); a faster device would not help"
+			if who, is := c.paced[c.victim.pid]; is {
+				do += ": " + who + ", in the same pipeline, waits for I/O while this one computes"
+			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((cpu+delay/s-cpuShareLimit)/0.15+0.2, c.victim.known),
 				Weight: c.victim.cpu / c.victim.awake(), WeightOf: OfTime,
 				Culprit: c.atProcessor(), Evidence: e,
 				Disprove: "threads of the program blocked on I/O for a tenth of their time or more",
-				Advice: []Advice{c.working(promise{high: c.victim.awake() / c.victim.cpu}).advise(
-					"see where the program spends its processor time (perf top -p PID); a faster device would not help",
-					"without any wait it would be")},
+				Advice:   []Advice{c.working(promise{high: c.victim.awake() / c.victim.cpu}).advise(do, "without any wait it would be")},
 			}
 		},
 	}

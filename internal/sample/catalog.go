@@ -143,6 +143,7 @@ func Catalog() []Info {
 		{ProcLooks, Count, Counter, "process; class resting", "looks at what its threads do, only of processes with several threads that take one processor; with class resting those in which none of its threads ran"},
 		{ProcTurns, Count, Counter, "process", "of these, in which one of its threads ran (and one more for each sixteen), and all others that ran at another time slept on the same lock with a time limit, as for the global lock of an interpreter"},
 		{ProcNice, Count, Gauge, "process", "nice value of its first thread, if not 0: up to 19, the lowest priority"},
+		{ProcFeeds, Count, Gauge, "process; class the pid of another", "1 where what it writes to a pipe is the other's standard input; only of pipelines in which a process takes most of a processor, at the end of a window"},
 		{ProcTurnThreads, Count, Gauge, "process", "threads that were seen to run alone in these"},
 		{CallTime, Seconds, Counter, "process; class read, write, sync, flight", "time in its calls, or in flight when it is asynchronous, as the program itself measured it"},
 		{ThreadsInState, Count, Gauge, "host; class the state as ps prints it: R, S, D ...", "threads listed in that state"},

@@ -162,6 +162,7 @@ const (
 	ProcTurns       Metric = "proc.turns"
 	ProcTurnThreads Metric = "proc.turn_threads"
 	ProcNice        Metric = "proc.nice"
+	ProcFeeds       Metric = "proc.feeds"
 	CallTime        Metric = "proc.call_time"
 	ThreadsInState  Metric = "threads.in_state"
 	TasksHung       Metric = "tasks.hung"

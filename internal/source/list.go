@@ -92,7 +92,7 @@ func List() []Entry {
 			sample.ProcWriteChars, sample.ProcReadCalls, sample.ProcWriteCalls, sample.ProcReadBytes,
 			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,
 			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads, sample.ProcProcessors, sample.ProcNice,
-			sample.ProcLooks, sample.ProcTurns, sample.ProcTurnThreads,
+			sample.ProcLooks, sample.ProcTurns, sample.ProcTurnThreads, sample.ProcFeeds,
 		}},
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},

@@ -24,7 +24,8 @@ type source struct {
 	delays  bool    // the kernel accounts waits for I/O
 	page    float64 // bytes
 	start   uint64  // of the window, clock ticks since boot; 0 when not known
-	online  int     // processors, 0 when not known
+	began   time.Time
+	online  int // processors, 0 when not known
 	before  map[int]look
 	pids    []int     // those in before, in order
 	spare   []int     // memory for the next of these
@@ -94,6 +95,9 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	s.after.ended = max(0, len(s.before)-s.after.seen)
 	s.gaps(into)
 	s.emitTurns(into)
+	if phase == sample.Last { // not in every interval of what watches all the time
+		s.emitPipes(found, time.Since(s.began).Seconds(), into)
+	}
 	if phase == sample.IntervalEnd {
 		s.goOn(found)
 	}
@@ -128,7 +132,7 @@ func (s *source) goOn(found []outcome) {
 
 // begun notes when the window began, in the kernel's ticks.
 func (s *source) begun() {
-	s.start, s.online = 0, s.host.Processors()
+	s.start, s.online, s.began = 0, s.host.Processors(), time.Now()
 	if up, err := s.host.Uptime(); err == nil {
 		s.start = uint64(up / (time.Second / host.TickHz))
 	}

@@ -1,0 +1,131 @@
+package pid
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"iocause/internal/host"
+	"iocause/internal/sample"
+)
+
+// Programs of a pipeline go as fast as the slowest of them. Where one computes all the
+// time, its neighbours may wait for a disk meanwhile without holding anything up: who
+// writes to whom through a pipe is told wherever such a program is at one end of it.
+
+const (
+	// A process that takes so much of one processor may be the slowest.
+	slowest = 0.70
+	// mostFiles bounds how many open files of each process are looked at.
+	mostFiles = 1024
+
+	fromPipes = "/proc/PID/fd"
+)
+
+// pipes are the pipes of processes: who has the writing end open, and who reads it as
+// its standard input. Other files for reading tell little: a shell's jobs inherit them.
+type pipes struct {
+	writers, readers map[string][]int
+}
+
+// emitPipes tells who writes to whom, of all pipelines that a process is in which keeps a
+// processor busy. seconds is the length of the window.
+func (s *source) emitPipes(found []outcome, seconds float64, into sample.Sink) {
+	var busy, movers []int
+	for i := range found {
+		o := &found[i]
+		if o.same || o.error != nil || o.look.stat.Kernel {
+			continue
+		}
+		old := s.before[o.pid]
+		if old.stat.Start != o.look.stat.Start {
+			old = look{}
+		}
+		if ticks := o.look.stat.User + o.look.stat.System - old.stat.User - old.stat.System; float64(ticks)/host.TickHz >= slowest*seconds {
+			busy = append(busy, o.pid)
+		}
+		if o.look.io.ReadChars != old.io.ReadChars || o.look.io.WriteChars != old.io.WriteChars {
+			movers = append(movers, o.pid)
+		}
+	}
+	piped := false
+	for _, pid := range busy {
+		piped = piped || s.hasPipe(pid, 0) || s.hasPipe(pid, 1)
+	}
+	if !piped {
+		return
+	}
+	p := pipes{writers: map[string][]int{}, readers: map[string][]int{}}
+	for _, pid := range movers {
+		s.addPipes(pid, &p)
+	}
+	next := map[int][]int{} // by process: to whom it writes, and who writes to it
+	edges := map[[2]int]bool{}
+	for pipe, readers := range p.readers {
+		for _, w := range p.writers[pipe] {
+			for _, r := range readers {
+				if w != r && !edges[[2]int{w, r}] {
+					edges[[2]int{w, r}] = true
+					next[w], next[r] = append(next[w], r), append(next[r], w)
+				}
+			}
+		}
+	}
+	reached := map[int]bool{}
+	for todo := busy; len(todo) > 0; {
+		pid := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !reached[pid] {
+			reached[pid] = true
+			todo = append(todo, next[pid]...)
+		}
+	}
+	for e := range edges {
+		if reached[e[0]] {
+			into.Put(sample.ProcFeeds, sample.Entity{PID: e[0], Class: strconv.Itoa(e[1])}, 1, fromPipes)
+		}
+	}
+}
+
+// hasPipe tells whether an open file of a process is a pipe.
+func (s *source) hasPipe(pid, fd int) bool {
+	_, ok := s.pipe(pid, strconv.Itoa(fd))
+	return ok
+}
+
+// pipe is the name of the pipe that an open file of a process is.
+func (s *source) pipe(pid int, fd string) (string, bool) {
+	name, err := os.Readlink(s.host.Proc(strconv.Itoa(pid), "fd", fd))
+	return name, err == nil && strings.HasPrefix(name, "pipe:")
+}
+
+// addPipes adds the pipes of a process, none where its files may not be seen.
+func (s *source) addPipes(pid int, to *pipes) {
+	dir, err := os.Open(s.host.Proc(strconv.Itoa(pid), "fd"))
+	if err != nil {
+		return // it has ended, or is another user's
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(mostFiles)
+	if err != nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, fd := range names {
+		name, ok := s.pipe(pid, fd)
+		if !ok {
+			continue
+		}
+		// The permissions of the link are those that the file is open with.
+		info, err := os.Lstat(s.host.Proc(strconv.Itoa(pid), "fd", fd))
+		switch {
+		case err != nil:
+		case fd == "0" && info.Mode()&0o400 != 0:
+			to.readers[name] = append(to.readers[name], pid)
+		case info.Mode()&0o200 != 0 && info.Mode()&fs.ModeSymlink != 0 && !seen[name]:
+			seen[name] = true
+			to.writers[name] = append(to.writers[name], pid)
+		}
+	}
+}
