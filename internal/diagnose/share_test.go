@@ -470,3 +470,24 @@ func TestDirectWriterDoesNotSync(t *testing.T) {
 		}
 	}
 }
+
+// Who writes with O_DIRECT to a file system that keeps checksums sends pages of the cache
+// itself, too; but nothing has the device flush its cache.
+func TestDirectWriterThroughTheCache(t *testing.T) {
+	for flushes, want := range map[float64]float64{1: 0, 1000: 8} {
+		m := newMachine()
+		m.process(10, "writer", "write", thread{wait: 8, cpu: 1})
+		m.busy(0.9)
+		e := sample.Entity{PID: 10}
+		m.put(sample.WaitFor, sample.Entity{PID: 10, Class: sample.ClassWriteback}, 8)
+		m.put(sample.CacheDirtied, e, 25000)
+		m.put(sample.DeviceWriteCache, sample.Entity{Device: "vda"}, 1)
+		m.put(sample.BlockOps, sample.Entity{PID: 10, Device: "vda", Class: "write"}, 1000)
+		m.put(sample.BlockBytes, sample.Entity{PID: 10, Device: "vda", Class: "write"}, 25000*pageSize)
+		m.put(sample.BlockOps, sample.Entity{Device: "vda", Class: "flush"}, flushes)
+		k := newCase(m.Window(epoch.Add(testSeconds*time.Second)), Target{})
+		if got := k.syncWait(); got != want {
+			t.Errorf("1,000 writes and %g flushes: it waits %g s for syncs, want %g", flushes, got, want)
+		}
+	}
+}

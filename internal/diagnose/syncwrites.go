@@ -78,18 +78,35 @@ func (c *Case) syncWait() float64 {
 	direct := c.of(sample.DirectWriteByte)
 	past := direct > 0 && direct >= ownWrites*sent
 	// What it writes past the cache it sends itself, too, and dirties the inode's page by it.
-	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied && !past {
+	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
+	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied && !past && !c.unflushed(writes) {
 		wait += v.wait[sample.ClassWrite]
 	}
 	// A database's log may be written past the cache: then the write waits for the
 	// device, and the sync that belongs to it only for the device's own cache.
-	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
 	flushes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassFlush})
 	if past && writes > 0 && flushes >= flushedWrites*writes {
 		wait = max(wait, v.wait[sample.ClassSync]+v.wait[sample.ClassWrite])
 	}
 	return max(wait, v.waits[sample.ClassCommit]+v.waits[sample.ClassFlush])
 }
+
+// unflushed tells whether hardly any of the writes that the victim sent was followed by
+// what a sync does on a device with a cache of its own: a flush of that, or a commit of
+// the journal. File systems that keep checksums (btrfs) take writes with O_DIRECT through
+// the page cache and wait until they are written, as is done with O_SYNC, and leave it at
+// that.
+func (c *Case) unflushed(writes float64) bool {
+	v := &c.victim
+	back, known := c.w.Value(sample.DeviceWriteCache, sample.Entity{Device: c.device})
+	flushes := c.requestsOf(c.device, sample.ClassFlush).ops
+	return known && back == 1 && v.waits != nil && flushes < hardlyFlushed*writes &&
+		v.waits[sample.ClassCommit]+v.waits[sample.ClassFlush] < hardlyFlushed*v.wait[sample.ClassWrite]
+}
+
+// hardlyFlushed is the share of its writes, and of its waiting in them, below which a
+// program does not sync them: others of the file system have the device flush, too.
+const hardlyFlushed = 0.05
 
 // flushedWrites is the share of its writes past the cache that a program has the
 // device flush, from which on each of them is a commit. A program that writes
