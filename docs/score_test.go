@@ -56,7 +56,7 @@ Made from space.jsonl, which ` + "`iocause lab score --seeds`" + ` wrote. The tr
 every remedy ([lab.md](lab.md#find-out-what-is-true-lab-prove)). In parentheses: 95 % confidence intervals.
 
 Scored on 2026-11-23; from odd seed 365 on, 2026-11-24; from even seed 318 on, 2026-11-25; from even seed 352 and
-odd seed 423 on, 2026-11-26:
+odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27:
 
 | seeds | by commit | right at first |
 |---|---|---|
@@ -68,6 +68,7 @@ odd seed 423 on, 2026-11-26:
 | even, from 318 | 1cc0c3f, on a machine that others used | 13 of 14 (328 and 336 failed: another program waited longest; 344 was not run) |
 | even, from 352 | bd8862a5, others' builds stood still meanwhile | 15 of 15 |
 | even, 382 to 388 | e479d79f, others' builds stood still meanwhile | 4 of 4 |
+| even, 14 between 400 and 936 | 9829a30b and e44e1f6a, others' builds stood still meanwhile | 13 of 14 (482: direct writes to btrfs were sync-writes; right since f6656e30, and counted so) |
 | odd, up to 53 | 01319b2, on a machine that others used | 22 of 26 |
 | odd, 55 to 123 | f81d5d9, after the measurement was fixed | 33 of 35 |
 | odd, 125 to 183 | 7779252, on a quiet machine | 27 of 29 (179 took longer than two and a half minutes) |
@@ -82,6 +83,9 @@ odd seed 423 on, 2026-11-26:
 | odd, 543 to 571 | 88904feb, on a quiet machine | 13 of 14 (of 561 no work was done in any turn, which proves nothing) |
 | odd, 573 to 623 | 460b3006, from 613 on 861ebf53; others' builds stood still meanwhile | 21 of 26 |
 | odd, 625 to 655 | d0098649; now and then a package was compiled meanwhile | 16 of 16 |
+| odd, 657 to 717 | 9829a30b, others' builds stood still meanwhile | 25 of 27 (707 failed: a test waited longest) |
+| odd, 719 to 771 | 873f39f5, from 727 on 68aa1d4d, from 763 on e44e1f6a; others' builds stood still meanwhile | 25 of 27 |
+| odd, 773 to 819; 661, 663 and 665, whose programs were not installed before | 985ca7a1, on a quiet machine | 25 of 26 (801 failed: mandb waited longest) |
 
 Odd seeds were scored once. Even seeds are for development: where one was wrong, the reason was fixed and the seed scored
 again, so the even column is too good. Of those up to 180 ten were wrong at first:
