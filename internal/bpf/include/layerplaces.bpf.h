@@ -244,6 +244,23 @@ static __always_inline struct layer_bio *layer_in_work(u64 pages, u64 *id)
 }
 
 /*
+ * Whether this thread has queued that bio while it submits another one to a layer. It
+ * is not submitted before that is done, and nothing is made of it until then.
+ */
+static __always_inline bool waits_here(u64 id)
+{
+	u64 queued = as_number((u64)TASK_POINTER(struct task_struct___bios, current_task(), bio_list));
+	int i;
+
+	if (!queued)
+		return false;
+	queued = word_at(queued + bpf_core_field_offset(struct bio_list, head));
+	for (i = 0; i < WAITING && queued && queued != id; i++)
+		queued = word_at(queued + bpf_core_field_offset(struct bio___chain, bi_next));
+	return queued && queued == id;
+}
+
+/*
  * The bio of a layer that this one is made of, though no event told; 0 for none. Not
  * static: the verifier looks at it once.
  */
@@ -253,7 +270,7 @@ __noinline u64 layer_unseen(u64 id, u32 dev)
 	struct layer_bio *above;
 
 	above = layer_by_pages(place_of(0, pages), pages, &above_id);
-	if (above && above->dev == dev && above->above) { /* a part beside this one */
+	if (above && above->above && (above->dev == dev || waits_here(above_id))) { /* a part beside this one, of the same device or of another (bcache) */
 		above_id = above->above;
 		above = layer_row(above_id);
 	}

@@ -16,6 +16,7 @@
 #define LOOP_MAJOR 7
 #define LOOP_PAGES 65536 /* bytes of a bio's list of pages that are looked at, for a bio that was split: 16 MiB */
 #define LOOP_LIST 2048 /* bytes of a list of pages that a loop device's worker makes for a request: 128 segments (BLK_MAX_SEGMENTS) */
+#define WAITING 16 /* bios that a thread has queued meanwhile, of which one is looked for */
 #define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -33,6 +34,9 @@ struct task_struct___bios {
 };
 struct bio___chain {
 	void *bi_next;
+};
+struct bio_list {
+	void *head;
 };
 #pragma clang attribute pop
 
