@@ -2,6 +2,7 @@ package blockio
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,11 @@ func TestBiosAtTheQueueAndInRequests(t *testing.T) {
 			defer f.Close()
 			buf, offsets := bpftest.Aligned(t, 4096), stride(direct, 16384)
 			opens := func(h *host.Host) (sample.Source, error) {
-				return open(h, func() bool { asked++; return atQueue[min(asked, 2)-1] })
+				s, err := open(h, func() bool { asked++; return atQueue[min(asked, 2)-1] })
+				if err == nil && atQueue[0] == atQueue[1] && !h.Stacked() && slices.Contains(s.(*Probe).probe.Hooked(), "on_remap") {
+					t.Error("what follows layers is loaded, where no disk lies on another")
+				}
+				return s, err
 			}
 			w := bpftest.Observe(t, opens, func() {
 				bpftest.Drop(t, through)

@@ -73,10 +73,10 @@ func Open(h *host.Host) (sample.Source, error) {
 // open is Open where bios are counted at the queue once some disk takes bios, or hands them on.
 func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 	plan := Plan()
-	if takesBios() { // at once, then
-		for i := range plan.Programs {
-			plan.Programs[i].Late = false
-		}
+	stacked, takes := h.Stacked(), takesBios()
+	for i := range plan.Programs { // what is needed is loaded at once
+		p := &plan.Programs[i]
+		p.Late = p.Late && !stacked && (!takes || p.Tracepoint != "block_bio_queue")
 	}
 	p, err := plan.Open(nil)
 	if err != nil {
