@@ -93,7 +93,7 @@ func cpuSaturated() Cause {
 			if busy, ok := c.busyProcessors(); ok && busy < fewBusy {
 				return no(fmt.Sprintf("only %.2g processors were busy: it waits for idle ones to wake up", busy))
 			}
-			allowed, pinned := c.allowed()
+			allowed, pinned := c.allowed(v)
 			if idle := c.othersIdle(); idle > 0 {
 				return no(fmt.Sprintf("processors were idle %s of the time: it waits for one to wake up, or for the thread that woke it", percent(idle)))
 			}
@@ -166,16 +166,16 @@ func (c *Case) othersIdle() float64 { return c.idleBeside(&c.victim) }
 // could have had it, where that is enough for its waiting to be for something
 // else, else 0.
 func (c *Case) idleBeside(v *victim) float64 {
-	_, pinned := c.w.Value(sample.ProcProcessors, sample.Entity{PID: v.pid})
+	_, pinned := c.allowed(v)
 	if idle, ok := c.idleProcessors(); ok && idle >= idleLimit && !pinned {
 		return idle
 	}
 	return 0
 }
 
-// allowed is how many processors the victim may run on, where these are not all.
-func (c *Case) allowed() (n float64, pinned bool) {
-	return c.w.Value(sample.ProcProcessors, sample.Entity{PID: c.victim.pid})
+// allowed is how many processors a process may run on, where these are not all.
+func (c *Case) allowed(v *victim) (n float64, pinned bool) {
+	return c.w.Value(sample.ProcProcessors, sample.Entity{PID: v.pid})
 }
 
 // idleProcessors is the part of the processors' time that nobody used, 0 to 1, that

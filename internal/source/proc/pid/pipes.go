@@ -1,12 +1,11 @@
 package pid
 
 import (
-	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
-	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -30,8 +29,12 @@ type pipes struct {
 }
 
 // emitPipes tells who writes to whom, of all pipelines that a process is in which keeps a
-// processor busy. seconds is the length of the window.
-func (s *source) emitPipes(found []outcome, seconds float64, into sample.Sink) {
+// processor busy.
+func (s *source) emitPipes(found []outcome, into sample.Sink) {
+	past, known := s.past()
+	if !known {
+		return
+	}
 	var busy, movers []int
 	for i := range found {
 		o := &found[i]
@@ -42,7 +45,7 @@ func (s *source) emitPipes(found []outcome, seconds float64, into sample.Sink) {
 		if old.stat.Start != o.look.stat.Start {
 			old = look{}
 		}
-		if ticks := o.look.stat.User + o.look.stat.System - old.stat.User - old.stat.System; float64(ticks)/host.TickHz >= slowest*seconds {
+		if ticks := o.look.stat.User + o.look.stat.System - old.stat.User - old.stat.System; float64(ticks) >= slowest*past {
 			busy = append(busy, o.pid)
 		}
 		if o.look.io.ReadChars != old.io.ReadChars || o.look.io.WriteChars != old.io.WriteChars {
@@ -51,7 +54,9 @@ func (s *source) emitPipes(found []outcome, seconds float64, into sample.Sink) {
 	}
 	piped := false
 	for _, pid := range busy {
-		piped = piped || s.hasPipe(pid, 0) || s.hasPipe(pid, 1)
+		_, in := s.pipe(pid, "0")
+		_, out := s.pipe(pid, "1")
+		piped = piped || in || out
 	}
 	if !piped {
 		return
@@ -88,12 +93,6 @@ func (s *source) emitPipes(found []outcome, seconds float64, into sample.Sink) {
 	}
 }
 
-// hasPipe tells whether an open file of a process is a pipe.
-func (s *source) hasPipe(pid, fd int) bool {
-	_, ok := s.pipe(pid, strconv.Itoa(fd))
-	return ok
-}
-
 // pipe is the name of the pipe that an open file of a process is.
 func (s *source) pipe(pid int, fd string) (string, bool) {
 	name, err := os.Readlink(s.host.Proc(strconv.Itoa(pid), "fd", fd))
@@ -111,7 +110,6 @@ func (s *source) addPipes(pid int, to *pipes) {
 	if err != nil {
 		return
 	}
-	seen := map[string]bool{}
 	for _, fd := range names {
 		name, ok := s.pipe(pid, fd)
 		if !ok {
@@ -123,8 +121,7 @@ func (s *source) addPipes(pid int, to *pipes) {
 		case err != nil:
 		case fd == "0" && info.Mode()&0o400 != 0:
 			to.readers[name] = append(to.readers[name], pid)
-		case info.Mode()&0o200 != 0 && info.Mode()&fs.ModeSymlink != 0 && !seen[name]:
-			seen[name] = true
+		case info.Mode()&0o200 != 0 && !slices.Contains(to.writers[name], pid):
 			to.writers[name] = append(to.writers[name], pid)
 		}
 	}

@@ -24,8 +24,7 @@ type source struct {
 	delays  bool    // the kernel accounts waits for I/O
 	page    float64 // bytes
 	start   uint64  // of the window, clock ticks since boot; 0 when not known
-	began   time.Time
-	online  int // processors, 0 when not known
+	online  int     // processors, 0 when not known
 	before  map[int]look
 	pids    []int     // those in before, in order
 	spare   []int     // memory for the next of these
@@ -96,7 +95,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	s.gaps(into)
 	s.emitTurns(into)
 	if phase == sample.Last { // not in every interval of what watches all the time
-		s.emitPipes(found, time.Since(s.began).Seconds(), into)
+		s.emitPipes(found, into)
 	}
 	if phase == sample.IntervalEnd {
 		s.goOn(found)
@@ -132,10 +131,16 @@ func (s *source) goOn(found []outcome) {
 
 // begun notes when the window began, in the kernel's ticks.
 func (s *source) begun() {
-	s.start, s.online, s.began = 0, s.host.Processors(), time.Now()
+	s.start, s.online = 0, s.host.Processors()
 	if up, err := s.host.Uptime(); err == nil {
 		s.start = uint64(up / (time.Second / host.TickHz))
 	}
+}
+
+// past is how long the window has lasted, in the kernel's ticks.
+func (s *source) past() (ticks float64, known bool) {
+	up, err := s.host.Uptime()
+	return float64(up)/float64(time.Second/host.TickHz) - float64(s.start), err == nil && s.start != 0
 }
 
 // begin takes the start values.

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -76,11 +75,10 @@ func (s *source) lookAtTurns() {
 // inTurns finds who has several threads and takes one processor.
 func (s *source) inTurns() map[int][]turnLook {
 	found := map[int][]turnLook{}
-	up, err := s.host.Uptime()
-	if err != nil || s.start == 0 || !s.host.IsLive {
+	past, known := s.past()
+	if !known || !s.host.IsLive {
 		return found
 	}
-	past := float64(up)/float64(time.Second/host.TickHz) - float64(s.start)
 	for pid := range s.before {
 		l := s.before[pid]
 		if l.stat.Threads < 2 || l.stat.Threads > mostTurners || l.stat.Kernel || len(found) == mostTurning {
