@@ -220,6 +220,16 @@ func do(kind, path string, block, count int) error {
 				return err
 			}
 		}
+	case "gaps": // count blocks, each a page behind the end of the one before
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
+			return err
+		}
+		buf := make([]byte, block)
+		for i := range count {
+			if _, err := unix.Pread(fd, buf, int64(i*(block+pageBytes))); err != nil {
+				return err
+			}
+		}
 	case "map": // touch count pages, far from each other, without read-around
 		m, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
@@ -327,6 +337,19 @@ func TestRandomReads(t *testing.T) {
 	}
 	if w := f.get(sample.CacheWait); w <= 0 {
 		t.Errorf("waited %g s for reads from disk, want more than nothing", w)
+	}
+}
+
+// Calls of one length, each a page behind the end of the one before: what lies
+// between is not taken for a part of the next, whether that comes from disk or not.
+func TestReadsWithGaps(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	const each, count = 3, 503
+	path := fileOf(t, (each+1)*count)
+	job := fmt.Sprintf("gaps %s %d %d", path, each*pageBytes, count)
+	f := observe(t, path, job, job)
+	if v, c := f.get(sample.CacheAccesses), f.get(sample.CacheMisses); v != 2*each*count || c != each*count {
+		t.Errorf("accesses %.0f, misses %.0f, want %d and %d", v, c, 2*each*count, each*count)
 	}
 }
 

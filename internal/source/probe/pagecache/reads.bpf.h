@@ -146,6 +146,21 @@ static __always_inline u64 call_begin(struct read *r, u64 index, u64 end)
 	return from;
 }
 
+/*
+ * Whether the pages behind the call before are the beginning of this one. A batch
+ * whose last folio was being read returns without an event, and the thread waits for
+ * that folio next; io_uring goes on later without waiting. Where read-ahead was
+ * asked for, it told where the call began. Of one page none is left out.
+ */
+static __always_inline bool left_out(struct read *r, u64 index, u64 end)
+{
+	struct task *t = r->t;
+
+	if (t->ra_file == r->file && t->ra_last == end)
+		return false;
+	return (t->pending || r->way == WAY_URING) && t->request > 1 && index > t->last + 1 && end - t->last - t->request <= 1;
+}
+
 /* The look-up visits n pages, up to last; those from..to are there by now. */
 static __always_inline void end_read(struct read *r, struct inode *inode, u64 n, u64 calls, u64 last, u64 from, u64 to)
 {
@@ -205,11 +220,8 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 	} else {
 		if (t->scan != NO_SCAN)
 			finish_scan(t);
-		/* a batch whose last folio was not read yet returns without an
-		 * event: find where the call began */
 		from = call_begin(&r, index, end);
-		/* what was not noted follows the call before; of one page none is left out */
-		if (from == index && t->request > 1 && index > t->last + 1 && end - t->last - t->request <= 1)
+		if (from == index && left_out(&r, index, end))
 			from = t->last + 1;
 		n = last - from + 1;
 		/* starts on the page where the last call ended: the same access,
