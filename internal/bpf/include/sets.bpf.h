@@ -19,11 +19,16 @@
 		way_ & (WAYS - 1);              \
 	})
 
-/* V is a struct of WAYS ids, the numbers, and as many rows; sets is a power of two. */
+/*
+ * V is a struct of WAYS ids, the numbers, and as many rows; sets is a power of two.
+ * What may be mapped begins with a page, and so each line of the processor's cache
+ * with a row of its size.
+ */
 #define SET_TABLE(name, sets, V)                         \
 	struct {                                         \
 		__uint(type, BPF_MAP_TYPE_ARRAY);        \
 		__uint(max_entries, sets);               \
+		__uint(map_flags, BPF_F_MMAPABLE);       \
 		__type(key, u32);                        \
 		__type(value, V);                        \
 	} name SEC(".maps")

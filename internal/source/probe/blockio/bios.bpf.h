@@ -78,32 +78,73 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 	return OWNER_LOWER; /* a stacked device's copy of a bio counted above */
 }
 
-/* Marks blocks of 4 KiB of a device as read with O_DIRECT; counts those read before. */
-static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
+/* The bits of a chunk, where it has its place. */
+static __always_inline struct chunk *near_chunk(u32 dev, u64 chunk)
 {
-	u64 page = sector >> 3, pages = (size + 4095) >> 12, again = 0, mask, old;
-	struct chunk_key key = { .dev = dev };
-	struct chunk *seen;
-	u32 i, from, n;
+	u64 id = (u64)dev << 32 | chunk, way, was;
+	struct near_set *set = SET_OF(near_seen, NEAR_SETS, id);
 
-	/* at most 1 MiB is looked at, in pieces of 64 pages */
-	for (i = 0; i < 5 && pages; i++) {
-		from = page & 63;
-		n = pages < 64 - from ? pages : 64 - from;
-		mask = (~0ULL >> ((64 - n) & 63)) << from;
-		key.chunk = page / (64 * CHUNK_WORDS);
+	if (!set || chunk >> 32)
+		return 0;
+	way = BOUND(first_way(id));
+	was = set->ids[way];
+	if (!was)
+		was = COMPARE_AND_SWAP(&set->ids[way], 0, id);
+	return !was || was == id ? &set->rows[way] : 0;
+}
+
+/* Marks pages of a chunk, not beyond the word of the first one; how many were marked before. */
+static __always_inline u64 mark(struct chunk *seen, u64 page, u64 pages)
+{
+	u64 mask = (~0ULL >> ((64 - pages) & 63)) << (page & 63), old;
+
+	old = fetch_or(&seen->pages[page / 64 % CHUNK_WORDS], mask) & mask;
+	old -= (old >> 1) & 0x5555555555555555ULL;
+	old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
+	old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (old * 0x0101010101010101ULL) >> 56;
+}
+
+/* The same of a chunk wherever it is. Not static, as what follows: the verifier looks at it once. */
+__noinline u64 mark_word(u32 dev, u64 page, u64 pages)
+{
+	struct chunk_key key = { .chunk = page / (64 * CHUNK_WORDS), .dev = dev };
+	struct chunk *seen = near_chunk(dev, key.chunk);
+
+	if (!seen)
 		seen = ROW(direct_seen, &key, &no_chunk, lost_direct);
-		if (seen) {
-			old = fetch_or(&seen->pages[page / 64 % CHUNK_WORDS], mask) & mask;
-			old -= (old >> 1) & 0x5555555555555555ULL;
-			old = (old & 0x3333333333333333ULL) + ((old >> 2) & 0x3333333333333333ULL);
-			old = (old + (old >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-			again += (old * 0x0101010101010101ULL) >> 56;
-		}
+	return seen ? mark(seen, page, pages) : 0;
+}
+
+/* Of any pages, of which at most 1 MiB is looked at. */
+__noinline u64 mark_all(u32 dev, u64 page, u64 pages)
+{
+	u64 again = 0, n;
+	u32 i;
+
+	for (i = 0; i < 5 && pages; i++) {
+		n = 64 - (page & 63);
+		if (n > pages)
+			n = pages;
+		again += mark_word(dev, page, n);
 		page += n;
 		pages -= n;
 	}
-	return again << 12;
+	return again;
+}
+
+/* Marks blocks of 4 KiB of a device as read with O_DIRECT; counts those read before. */
+static __always_inline u64 direct_again(u32 dev, u64 sector, u32 size)
+{
+	u64 page = sector >> 3, pages = (size + 4095) >> 12;
+	struct chunk *seen;
+
+	if (pages <= 64 - (page & 63)) { /* mostly, and without a call */
+		seen = near_chunk(dev, page / (64 * CHUNK_WORDS));
+		if (seen)
+			return mark(seen, page, pages) << 12;
+	}
+	return mark_all(dev, page, pages) << 12;
 }
 
 /*

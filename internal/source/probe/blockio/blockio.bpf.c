@@ -13,6 +13,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 sector, u32 size, struct bio *bio, u64 start)
 {
 	u32 dev = disk_dev(disk), op = request_op(flags, size);
+	struct task_struct *task = current_task();
 	struct layer_bio *layer = 0;
 	struct direct direct = {};
 	struct file_key file = {};
@@ -23,9 +24,9 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 
 	if (!dev)
 		return 0;
-	owner.tgid = bpf_get_current_pid_tgid() >> 32;
+	owner.tgid = TASK(task, tgid);
 	if (!at_queue && bio) {
-		note_throttled(current_task(), bio, dev);
+		note_throttled(task, bio, dev);
 		file.dev = dev;
 		file.op = op;
 		if (size && op <= OP_WRITE)
@@ -55,8 +56,10 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	info->again = direct.again;
 	info->depth = 0;
 	info->nth = 0;
+	info->near = 0;
 	row = new_disk(dev);
 	if (row) {
+		info->near = row->near;
 		before = fetch_add(&row->flights, BEGUN + 1);
 		info->depth = before % BEGUN + 1;
 		info->nth = before / BEGUN + 1;
@@ -71,8 +74,9 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	end = sector + (size >> SECTOR_SHIFT);
 	*last = end | (seen & ~STREAM_END) | STREAM_OP(op);
 	if (!seen && !layer)
-		note_process(current_task(), owner.tgid);
-	if (!(seen & STREAM_OP(op))) /* now, and not in the interrupt in which it completes, with many others and no memory for new rows */
+		note_process(task, owner.tgid);
+	/* now, and not in the interrupt in which it completes, with many others and no memory for new rows */
+	if (!(seen & STREAM_OP(op)) && !near_io(&owner))
 		bpf_map_update_elem(&by_owner, &owner, &no_io, BPF_NOEXIST);
 	return 0;
 }
@@ -211,9 +215,9 @@ static __always_inline u32 size_row(u32 size_slot)
 	return slot > SIZE_SLOTS - 1 ? SIZE_SLOTS - 1 : slot;
 }
 
-static __always_inline void add_io(struct io *io, struct request_info *info, u32 row, u64 queue, u64 device, bool failed)
+static __always_inline void add_io(struct io *io, struct request_info *info, u32 bytes, u32 row, u64 queue, u64 device, bool failed)
 {
-	ADD(io->bytes, info->bytes);
+	ADD(io->bytes, bytes);
 	ADD(io->queue_ns, queue);
 	ADD(io->device_ns, device);
 	asm volatile("" : "+r"(row)); /* for the verifier to see the bound */
@@ -228,7 +232,7 @@ static __always_inline void add_io(struct io *io, struct request_info *info, u32
 		ADD(io->direct_again, info->again);
 }
 
-static __always_inline void add_device(struct device *to, struct request_info *info, u32 size_slot, u32 row, u64 queue, u64 device, bool alone)
+static __always_inline void add_device(struct device *to, struct request_info *info, u32 bytes, u32 size_slot, u32 row, u64 queue, u64 device, u32 beside)
 {
 	u32 op = info->op;
 	struct hists *h;
@@ -241,7 +245,7 @@ static __always_inline void add_device(struct device *to, struct request_info *i
 	ADD(h->device[hist_slot(device)], 1);
 	ADD(h->queue_sum, queue);
 	ADD(h->device_sum, device);
-	ADD(h->size_sum, info->bytes);
+	ADD(h->size_sum, bytes);
 	if (info->op > OP_WRITE) {
 		if (size_slot < HIST_SLOTS) /* it always is, which older verifiers forget of what was on the stack */
 			ADD(h->size[size_slot], 1);
@@ -253,7 +257,7 @@ static __always_inline void add_device(struct device *to, struct request_info *i
 	d = &to->depths[0][0][0] + cell % (2 * SIZE_SLOTS * DEPTH_SLOTS);
 	ADD(d->ops, 1);
 	ADD(d->ns, queue + device);
-	if (alone) {
+	if (!beside) {
 		ADD(d->alone_ops, 1);
 		ADD(d->alone_ns, queue + device);
 	}
@@ -270,6 +274,68 @@ static __always_inline void vote(struct bin *b, u32 tgid, u64 ns)
 		b->lead = ns - b->lead;
 		b->leader = tgid;
 	}
+}
+
+static __always_inline void add_bin(struct bin *b, u32 bytes, u64 ns, u32 tgid)
+{
+	ADD(b->ops, 1);
+	ADD(b->bytes, bytes);
+	ADD(b->ns, ns);
+	vote(b, tgid, ns);
+}
+
+static __always_inline void owner_of(struct request_info *info, struct owner_key *owner)
+{
+	owner->cgroup = info->cgroup;
+	owner->tgid = info->tgid;
+	owner->dev = info->dev;
+	owner->op = info->op;
+}
+
+/* What has no place near of a request that completes. Not static: the verifier looks at each once. */
+__noinline int far_io(u64 id, u32 bytes, u64 queue, u64 device, u32 failed)
+{
+	struct owner_key owner = {};
+	struct request_info *info;
+	struct spot at;
+	struct io *io;
+
+	info = in_flight(id, &at);
+	if (!info)
+		return 0;
+	owner_of(info, &owner);
+	io = ROW(by_owner, &owner, &no_io, lost_rows);
+	if (io)
+		add_io(io, info, bytes, size_row(hist_slot(bytes)), queue, device, failed);
+	return 0;
+}
+
+__noinline int far_device(u64 id, u32 bytes, u64 queue, u64 device, u32 beside)
+{
+	struct request_info *info;
+	struct device *d;
+	struct spot at;
+	u32 dev, slot;
+
+	info = in_flight(id, &at);
+	if (!info)
+		return 0;
+	dev = info->dev;
+	d = bpf_map_lookup_elem(&devices, &dev);
+	slot = hist_slot(bytes);
+	if (d)
+		add_device(d, info, bytes, slot, size_row(slot), queue, device, beside);
+	return 0;
+}
+
+__noinline int far_bin(u32 dev, u64 bin, u32 bytes, u64 ns, u32 tgid)
+{
+	struct bin_key key = { .bin = bin, .dev = dev };
+	struct bin *b = ROW(bins, &key, &no_bin, lost_bins);
+
+	if (b)
+		add_bin(b, bytes, ns, tgid);
+	return 0;
 }
 
 static __always_inline void add_failure(struct request_info *info, u32 status, u64 ns)
@@ -301,15 +367,13 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 {
 	u64 id = as_number(ctx[0]), now, start, issue, queue, device_ns, before;
 	struct owner_key owner = {};
-	struct bin_key slot = {};
+	u32 size_slot, row, done, place, beside, nth = 0;
+	struct near_device *near;
 	struct request_info *info;
-	struct device *device;
-	bool alone = false;
+	struct bin *b = 0;
 	struct disk *disk;
 	struct spot at;
-	u32 size_slot, row;
 	struct io *io;
-	struct bin *b;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
@@ -318,17 +382,20 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 	info = in_flight(id, &at);
 	if (!info)
 		return 0;
-	info->bytes += bytes;
-	if (bytes < rq->__data_len)
-		return 0; /* a part; the rest is still to come */
+	done = info->bytes + bytes;
+	if (bytes < rq->__data_len) {
+		info->bytes = done; /* a part; the rest is still to come */
+		return 0;
+	}
 	now = bpf_ktime_get_ns();
 	start = start_of(rq, info);
 	issue = rq->io_start_time_ns;
 	disk = disk_of(info->dev);
 	if (disk) {
 		before = fetch_add(&disk->flights, -1ULL);
-		alone = info->depth == 1 && info->nth == before / BEGUN;
+		nth = before / BEGUN;
 	}
+	beside = (info->depth ^ 1) | (info->nth ^ nth); /* 0: it came to an idle device, and none came after it */
 	if (!issue && info->op <= OP_WRITE) {
 		issue = info->issue;
 		want_issue = 1;
@@ -342,30 +409,30 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 	queue = issue - start;
 	device_ns = now > issue ? now - issue : 0;
 
-	size_slot = hist_slot(info->bytes);
+	size_slot = hist_slot(done);
 	row = size_row(size_slot);
-	owner.cgroup = info->cgroup;
-	owner.tgid = info->tgid;
-	owner.dev = info->dev;
-	owner.op = info->op;
-	io = ROW(by_owner, &owner, &no_io, lost_rows);
+	owner_of(info, &owner);
+	io = near_io(&owner);
 	if (io)
-		add_io(io, info, row, queue, device_ns, error != 0);
+		add_io(io, info, done, row, queue, device_ns, error != 0);
+	else
+		far_io(id, done, queue, device_ns, error != 0);
 	if (error)
 		add_failure(info, request_status(error), queue + device_ns);
-	device = bpf_map_lookup_elem(&devices, &owner.dev);
-	if (device)
-		add_device(device, info, size_slot, row, queue, device_ns, alone);
+	place = info->near - 1U;
+	near = bpf_map_lookup_elem(&near_devices, &place);
+	if (near) {
+		add_device(&near->device, info, done, size_slot, row, queue, device_ns, beside);
+		if (owner.op <= OP_WRITE)
+			b = near_bin(near, now / BIN_NS);
+	} else {
+		far_device(id, done, queue, device_ns, beside);
+	}
 	if (owner.op <= OP_WRITE) {
-		slot.dev = owner.dev;
-		slot.bin = now / BIN_NS;
-		b = ROW(bins, &slot, &no_bin, lost_bins);
-		if (b) {
-			ADD(b->ops, 1);
-			ADD(b->bytes, info->bytes);
-			ADD(b->ns, queue + device_ns);
-			vote(b, owner.tgid, queue + device_ns);
-		}
+		if (b)
+			add_bin(b, done, queue + device_ns, owner.tgid);
+		else
+			far_bin(owner.dev, now / BIN_NS, done, queue + device_ns, owner.tgid);
 	}
 	release(&at);
 	return 0;

@@ -52,6 +52,7 @@ type Probe struct {
 	layers *bpf.Late
 	bios   *bpf.Late
 	issue  issue
+	near   near
 	sweep  bpf.Sweep
 	// fromStart is where the begin of requests is seen.
 	fromStart string
@@ -82,8 +83,11 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
-	layers, err := bpf.FollowLayers(p, h, "on_remap", "on_split", "on_bio_done")
-	var bios *bpf.Late
+	var near near
+	var layers, bios *bpf.Late
+	if err = near.open(p); err == nil {
+		layers, err = bpf.FollowLayers(p, h, "on_remap", "on_split", "on_bio_done")
+	}
 	if err == nil {
 		bios, err = bpf.AttachLate(p, h, takesBios, "at_queue", "on_bio", "on_bio_old")
 	}
@@ -91,7 +95,7 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 		return nil, errors.Join(fmt.Errorf("opening the block I/O probe: %w", err), p.Close())
 	}
 	return &Probe{
-		host: h, probe: p, layers: layers, bios: bios, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
+		host: h, probe: p, near: near, layers: layers, bios: bios, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
 		issue: issue{probe: p, needed: p.Ways()[0].By == bpf.ByRequest},
 	}, nil
 }
@@ -133,7 +137,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 	if p.sweep.Due(phase, p.host.Now()) {
 		err = errors.Join(err, p.emitOwners(phase, into), p.emitFiles(phase, into), p.emitFailures(phase, into),
 			p.probe.Processes(p.lookup, into))
-		p.sweep.Saw(len(p.rest.owners))
+		p.sweep.Saw(len(p.rest.owners) + len(p.near.rests))
 	}
 	if !phase.Closes() {
 		return err
@@ -146,10 +150,26 @@ func opName(op uint32) string {
 	return [...]string{sample.ClassRead, sample.ClassWrite, sample.ClassFlush, sample.ClassOther, sample.ClassDiscard}[min(op, 4)]
 }
 
-// fineBin is a hundredth of a second of one device.
-type fineBin struct {
-	key blockioBinKey
-	blockioBin
+// bins are what was counted in stretches of time of one device.
+type bins map[blockioBinKey]*blockioBin
+
+// add adds to a bin, of which a part may be found near and another in the table: who
+// has most of the longer part leads.
+func (s bins) add(k blockioBinKey, b *blockioBin) {
+	sum := s[k]
+	if sum == nil {
+		sum = &blockioBin{}
+		s[k] = sum
+	}
+	if b.Ns >= sum.Ns {
+		sum.Leader = b.Leader
+	}
+	sum.Ops, sum.Bytes, sum.Ns = sum.Ops+b.Ops, sum.Bytes+b.Bytes, sum.Ns+b.Ns
+}
+
+// sorted are the keys in the order of time: a table of the kernel has none, and series are told in that.
+func (s bins) sorted() []blockioBinKey {
+	return slices.SortedFunc(maps.Keys(s), func(a, b blockioBinKey) int { return cmp.Compare(a.Bin, b.Bin) })
 }
 
 // emitBins emits and removes the bins that are complete: the operations, bytes
@@ -163,38 +183,36 @@ func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
 	now, mono := p.host.Now(), time.Duration(ts.Nano())
 	current := uint64(mono / binLength / wideBins) // wide bin that is not over yet
 	after := func(bins uint64) time.Time { return now.Add(time.Duration(bins)*binLength - mono) }
-	bins := p.probe.Map("bins")
-	var done []blockioBinKey
-	var fine []fineBin
-	wide := map[blockioBinKey]*blockioBin{}
-	err := bpf.Each(bins, func(k blockioBinKey, b blockioBin) {
+	fine, wide := bins{}, bins{}
+	take := func(k blockioBinKey, b blockioBin) bool {
 		at := blockioBinKey{Dev: k.Dev, Bin: k.Bin / wideBins}
 		if at.Bin >= current && phase != sample.Last {
-			return
+			return false
 		}
-		done = append(done, k)
-		if phase == sample.First {
-			return // began before the window
+		if phase != sample.First { // else it began before the window
+			fine.add(k, &b)
+			wide.add(at, &b)
 		}
-		if wide[at] == nil {
-			wide[at] = &blockioBin{}
+		return true
+	}
+	table := p.probe.Map("bins")
+	var done []blockioBinKey
+	err := errors.Join(p.nearBins(take), bpf.Each(table, func(k blockioBinKey, b blockioBin) {
+		if take(k, b) {
+			done = append(done, k)
 		}
-		sum := wide[at]
-		sum.Ops, sum.Bytes, sum.Ns = sum.Ops+b.Ops, sum.Bytes+b.Bytes, sum.Ns+b.Ns
-		fine = append(fine, fineBin{k, b})
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("reading the bins of block I/O: %w", err)
 	}
-	// a table of the kernel has no order, and series are told in that of time
-	slices.SortFunc(fine, func(a, b fineBin) int { return cmp.Compare(a.key.Bin, b.key.Bin) })
-	for _, f := range fine {
-		e, at := sample.Entity{Device: p.lookup.Disk(f.key.Dev), PID: int(f.Leader)}, after(f.key.Bin+1)
-		into.PutAt(at, sample.BlockFineOps, e, float64(f.Ops), fromComplete)
-		into.PutAt(at, sample.BlockFineBytes, e, float64(f.Bytes), fromComplete)
-		into.PutAt(at, sample.BlockFineTime, e, float64(f.Ns)/1e9, fromComplete)
+	for _, k := range fine.sorted() {
+		b := fine[k]
+		e, at := sample.Entity{Device: p.lookup.Disk(k.Dev), PID: int(b.Leader)}, after(k.Bin+1)
+		into.PutAt(at, sample.BlockFineOps, e, float64(b.Ops), fromComplete)
+		into.PutAt(at, sample.BlockFineBytes, e, float64(b.Bytes), fromComplete)
+		into.PutAt(at, sample.BlockFineTime, e, float64(b.Ns)/1e9, fromComplete)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(wide), func(a, b blockioBinKey) int { return cmp.Compare(a.Bin, b.Bin) }) {
+	for _, k := range wide.sorted() {
 		b := wide[k]
 		e, at := sample.Entity{Device: p.lookup.Disk(k.Dev)}, after((k.Bin+1)*wideBins)
 		into.PutAt(at, sample.BlockBinOps, e, float64(b.Ops), fromComplete)
@@ -202,7 +220,7 @@ func (p *Probe) emitBins(phase sample.Phase, into sample.Sink) error {
 		into.PutAt(at, sample.BlockBinTime, e, float64(b.Ns)/1e9, fromComplete)
 	}
 	for _, k := range done {
-		if err := bins.Delete(k); err != nil {
+		if err := table.Delete(k); err != nil {
 			return fmt.Errorf("emptying the bins of block I/O: %w", err)
 		}
 	}

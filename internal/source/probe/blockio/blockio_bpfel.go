@@ -67,7 +67,8 @@ type blockioDisk struct {
 	Flights     uint64
 	MaxInFlight uint64
 	Untimed     uint64
-	Apart       [5]uint64
+	Near        uint64
+	Apart       [4]uint64
 }
 
 type blockioDiskSet struct {
@@ -181,6 +182,31 @@ type blockioLayerSet struct {
 	Rows [8]blockioLayer
 }
 
+type blockioNearBin struct {
+	_   structs.HostLayout
+	Id  uint64
+	Bin blockioBin
+}
+
+type blockioNearDevice struct {
+	_      structs.HostLayout
+	Device blockioDevice
+	Bins   [256]blockioNearBin
+}
+
+type blockioNearOwner struct {
+	_   structs.HostLayout
+	Id  uint64
+	Key blockioOwnerKey
+	Io  blockioIo
+}
+
+type blockioNearSet struct {
+	_    structs.HostLayout
+	Ids  [8]uint64
+	Rows [8]blockioChunk
+}
+
 type blockioOwnerKey struct {
 	_      structs.HostLayout
 	Cgroup uint64
@@ -224,21 +250,26 @@ type blockioRecentSet struct {
 
 type blockioRequestSet struct {
 	_    structs.HostLayout
-	Ids  [8]uint64
 	Rows [8]struct {
-		_          structs.HostLayout
-		Start      uint64
-		Issue      uint64
-		Cgroup     uint64
-		Bytes      uint64
-		Nth        uint64
-		Tgid       uint32
-		Dev        uint32
-		Op         uint32
-		Depth      uint32
-		Direct     uint32
-		Again      uint32
-		Sequential uint64
+		_    structs.HostLayout
+		Id   uint64
+		Info struct {
+			_          structs.HostLayout
+			Start      uint64
+			Issue      uint64
+			Cgroup     uint64
+			Bytes      uint32
+			Nth        uint32
+			Tgid       uint32
+			Dev        uint32
+			Depth      uint32
+			Direct     uint32
+			Again      uint32
+			Op         uint8
+			Sequential uint8
+			Near       uint8
+			Pad        uint8
+		}
 	}
 }
 
@@ -275,6 +306,9 @@ const (
 	blockioMapLayerBios         = "layer_bios"
 	blockioMapLayers            = "layers"
 	blockioMapLower             = "lower"
+	blockioMapNearDevices       = "near_devices"
+	blockioMapNearOwners        = "near_owners"
+	blockioMapNearSeen          = "near_seen"
 	blockioMapNoDevice          = "no_device"
 	blockioMapNoOrigin          = "no_origin"
 	blockioMapPlaces            = "places"
@@ -307,6 +341,7 @@ const (
 	blockioVarAnyLoops          = "any_loops"
 	blockioVarAtQueue           = "at_queue"
 	blockioVarByBio             = "by_bio"
+	blockioVarDisplaced         = "displaced"
 	blockioVarDmRequests        = "dm_requests"
 	blockioVarEnabled           = "enabled"
 	blockioVarFollow            = "follow"
@@ -320,6 +355,7 @@ const (
 	blockioVarMissedCompletions = "missed_completions"
 	blockioVarNoted             = "noted"
 	blockioVarPassedOn          = "passed_on"
+	blockioVarTakenDevices      = "taken_devices"
 	blockioVarTimed             = "timed"
 	blockioVarWantIssue         = "want_issue"
 	blockioVarWorking           = "working"
@@ -390,28 +426,31 @@ type blockioProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockioMapSpecs struct {
-	Bins       *ebpf.MapSpec `ebpf:"bins"`
-	ByFile     *ebpf.MapSpec `ebpf:"by_file"`
-	ByOwner    *ebpf.MapSpec `ebpf:"by_owner"`
-	Devices    *ebpf.MapSpec `ebpf:"devices"`
-	DirectSeen *ebpf.MapSpec `ebpf:"direct_seen"`
-	Disks      *ebpf.MapSpec `ebpf:"disks"`
-	Failures   *ebpf.MapSpec `ebpf:"failures"`
-	LayerBios  *ebpf.MapSpec `ebpf:"layer_bios"`
-	Layers     *ebpf.MapSpec `ebpf:"layers"`
-	Lower      *ebpf.MapSpec `ebpf:"lower"`
-	NoDevice   *ebpf.MapSpec `ebpf:"no_device"`
-	NoOrigin   *ebpf.MapSpec `ebpf:"no_origin"`
-	Places     *ebpf.MapSpec `ebpf:"places"`
-	ProcessIo  *ebpf.MapSpec `ebpf:"process_io"`
-	Processes  *ebpf.MapSpec `ebpf:"processes"`
-	Recent     *ebpf.MapSpec `ebpf:"recent"`
-	Regions    *ebpf.MapSpec `ebpf:"regions"`
-	Requests   *ebpf.MapSpec `ebpf:"requests"`
-	Streams    *ebpf.MapSpec `ebpf:"streams"`
-	Stripes    *ebpf.MapSpec `ebpf:"stripes"`
-	Throttled  *ebpf.MapSpec `ebpf:"throttled"`
-	Twice      *ebpf.MapSpec `ebpf:"twice"`
+	Bins        *ebpf.MapSpec `ebpf:"bins"`
+	ByFile      *ebpf.MapSpec `ebpf:"by_file"`
+	ByOwner     *ebpf.MapSpec `ebpf:"by_owner"`
+	Devices     *ebpf.MapSpec `ebpf:"devices"`
+	DirectSeen  *ebpf.MapSpec `ebpf:"direct_seen"`
+	Disks       *ebpf.MapSpec `ebpf:"disks"`
+	Failures    *ebpf.MapSpec `ebpf:"failures"`
+	LayerBios   *ebpf.MapSpec `ebpf:"layer_bios"`
+	Layers      *ebpf.MapSpec `ebpf:"layers"`
+	Lower       *ebpf.MapSpec `ebpf:"lower"`
+	NearDevices *ebpf.MapSpec `ebpf:"near_devices"`
+	NearOwners  *ebpf.MapSpec `ebpf:"near_owners"`
+	NearSeen    *ebpf.MapSpec `ebpf:"near_seen"`
+	NoDevice    *ebpf.MapSpec `ebpf:"no_device"`
+	NoOrigin    *ebpf.MapSpec `ebpf:"no_origin"`
+	Places      *ebpf.MapSpec `ebpf:"places"`
+	ProcessIo   *ebpf.MapSpec `ebpf:"process_io"`
+	Processes   *ebpf.MapSpec `ebpf:"processes"`
+	Recent      *ebpf.MapSpec `ebpf:"recent"`
+	Regions     *ebpf.MapSpec `ebpf:"regions"`
+	Requests    *ebpf.MapSpec `ebpf:"requests"`
+	Streams     *ebpf.MapSpec `ebpf:"streams"`
+	Stripes     *ebpf.MapSpec `ebpf:"stripes"`
+	Throttled   *ebpf.MapSpec `ebpf:"throttled"`
+	Twice       *ebpf.MapSpec `ebpf:"twice"`
 }
 
 // blockioVariableSpecs contains global variables before they are loaded into the kernel.
@@ -421,6 +460,7 @@ type blockioVariableSpecs struct {
 	AnyLoops          *ebpf.VariableSpec `ebpf:"any_loops"`
 	AtQueue           *ebpf.VariableSpec `ebpf:"at_queue"`
 	ByBio             *ebpf.VariableSpec `ebpf:"by_bio"`
+	Displaced         *ebpf.VariableSpec `ebpf:"displaced"`
 	DmRequests        *ebpf.VariableSpec `ebpf:"dm_requests"`
 	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
@@ -434,6 +474,7 @@ type blockioVariableSpecs struct {
 	MissedCompletions *ebpf.VariableSpec `ebpf:"missed_completions"`
 	Noted             *ebpf.VariableSpec `ebpf:"noted"`
 	PassedOn          *ebpf.VariableSpec `ebpf:"passed_on"`
+	TakenDevices      *ebpf.VariableSpec `ebpf:"taken_devices"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
 	Working           *ebpf.VariableSpec `ebpf:"working"`
@@ -459,28 +500,31 @@ func (o *blockioObjects) Close() error {
 //
 // It can be passed to loadBlockioObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockioMaps struct {
-	Bins       *ebpf.Map `ebpf:"bins"`
-	ByFile     *ebpf.Map `ebpf:"by_file"`
-	ByOwner    *ebpf.Map `ebpf:"by_owner"`
-	Devices    *ebpf.Map `ebpf:"devices"`
-	DirectSeen *ebpf.Map `ebpf:"direct_seen"`
-	Disks      *ebpf.Map `ebpf:"disks"`
-	Failures   *ebpf.Map `ebpf:"failures"`
-	LayerBios  *ebpf.Map `ebpf:"layer_bios"`
-	Layers     *ebpf.Map `ebpf:"layers"`
-	Lower      *ebpf.Map `ebpf:"lower"`
-	NoDevice   *ebpf.Map `ebpf:"no_device"`
-	NoOrigin   *ebpf.Map `ebpf:"no_origin"`
-	Places     *ebpf.Map `ebpf:"places"`
-	ProcessIo  *ebpf.Map `ebpf:"process_io"`
-	Processes  *ebpf.Map `ebpf:"processes"`
-	Recent     *ebpf.Map `ebpf:"recent"`
-	Regions    *ebpf.Map `ebpf:"regions"`
-	Requests   *ebpf.Map `ebpf:"requests"`
-	Streams    *ebpf.Map `ebpf:"streams"`
-	Stripes    *ebpf.Map `ebpf:"stripes"`
-	Throttled  *ebpf.Map `ebpf:"throttled"`
-	Twice      *ebpf.Map `ebpf:"twice"`
+	Bins        *ebpf.Map `ebpf:"bins"`
+	ByFile      *ebpf.Map `ebpf:"by_file"`
+	ByOwner     *ebpf.Map `ebpf:"by_owner"`
+	Devices     *ebpf.Map `ebpf:"devices"`
+	DirectSeen  *ebpf.Map `ebpf:"direct_seen"`
+	Disks       *ebpf.Map `ebpf:"disks"`
+	Failures    *ebpf.Map `ebpf:"failures"`
+	LayerBios   *ebpf.Map `ebpf:"layer_bios"`
+	Layers      *ebpf.Map `ebpf:"layers"`
+	Lower       *ebpf.Map `ebpf:"lower"`
+	NearDevices *ebpf.Map `ebpf:"near_devices"`
+	NearOwners  *ebpf.Map `ebpf:"near_owners"`
+	NearSeen    *ebpf.Map `ebpf:"near_seen"`
+	NoDevice    *ebpf.Map `ebpf:"no_device"`
+	NoOrigin    *ebpf.Map `ebpf:"no_origin"`
+	Places      *ebpf.Map `ebpf:"places"`
+	ProcessIo   *ebpf.Map `ebpf:"process_io"`
+	Processes   *ebpf.Map `ebpf:"processes"`
+	Recent      *ebpf.Map `ebpf:"recent"`
+	Regions     *ebpf.Map `ebpf:"regions"`
+	Requests    *ebpf.Map `ebpf:"requests"`
+	Streams     *ebpf.Map `ebpf:"streams"`
+	Stripes     *ebpf.Map `ebpf:"stripes"`
+	Throttled   *ebpf.Map `ebpf:"throttled"`
+	Twice       *ebpf.Map `ebpf:"twice"`
 }
 
 func (m *blockioMaps) Close() error {
@@ -495,6 +539,9 @@ func (m *blockioMaps) Close() error {
 		m.LayerBios,
 		m.Layers,
 		m.Lower,
+		m.NearDevices,
+		m.NearOwners,
+		m.NearSeen,
 		m.NoDevice,
 		m.NoOrigin,
 		m.Places,
@@ -517,6 +564,7 @@ type blockioVariables struct {
 	AnyLoops          *ebpf.Variable `ebpf:"any_loops"`
 	AtQueue           *ebpf.Variable `ebpf:"at_queue"`
 	ByBio             *ebpf.Variable `ebpf:"by_bio"`
+	Displaced         *ebpf.Variable `ebpf:"displaced"`
 	DmRequests        *ebpf.Variable `ebpf:"dm_requests"`
 	Enabled           *ebpf.Variable `ebpf:"enabled"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
@@ -530,6 +578,7 @@ type blockioVariables struct {
 	MissedCompletions *ebpf.Variable `ebpf:"missed_completions"`
 	Noted             *ebpf.Variable `ebpf:"noted"`
 	PassedOn          *ebpf.Variable `ebpf:"passed_on"`
+	TakenDevices      *ebpf.Variable `ebpf:"taken_devices"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
 	Working           *ebpf.Variable `ebpf:"working"`

@@ -33,15 +33,19 @@ const volatile bool by_bio;
 struct request_info {
 	u64 start, issue; /* ns; each only where the kernel keeps no time of its own */
 	u64 cgroup;
-	u64 bytes; /* completed so far */
-	u64 nth; /* of the device's requests; 0: not known */
-	u32 tgid, dev, op, depth;
+	u32 bytes; /* completed so far */
+	u32 nth; /* of the device's requests, as far as 32 bits go */
+	u32 tgid, dev, depth;
 	u32 direct, again; /* bytes read with O_DIRECT; of these, read before */
-	u64 sequential;
+	u8 op, sequential, near, pad; /* near: its device's row of near_devices, from 1 on */
+};
+/* One line of the processor's cache, which goes from that of the submitter to that of the completion, and back. */
+struct request_row {
+	u64 id;
+	struct request_info info;
 };
 struct request_set {
-	u64 ids[WAYS];
-	struct request_info rows[WAYS];
+	struct request_row rows[WAYS];
 };
 
 struct io {
@@ -82,7 +86,8 @@ struct disk {
 	u64 flights; /* requests ever begun * BEGUN + those in flight */
 	u64 max_in_flight;
 	u64 untimed; /* completions without the kernel's own issue time */
-	u64 apart[5]; /* another line of the processor's cache for the next one */
+	u64 near; /* its row of near_devices, from 1 on; 0: it has one of devices */
+	u64 apart[4]; /* another line of the processor's cache for the next one */
 };
 struct disk_set {
 	u64 ids[WAYS];
@@ -104,6 +109,27 @@ struct bin {
 	 * vote of Boyer and Moore, each request weighing its time */
 	s64 lead;
 	u32 leader, pad;
+};
+/*
+ * What a device has, and what an owner, is found without a call where there is a place
+ * left for it, and else in hash tables. The reader adds up both, and empties bins that are
+ * over, and the places of owners who have ended.
+ */
+#define NEAR_DEVICES 8
+#define NEAR_BINS 256 /* of the last 2.56 s */
+struct near_bin {
+	u64 id; /* of which bin; 0: free */
+	struct bin bin;
+};
+struct near_device {
+	struct device device;
+	struct near_bin bins[NEAR_BINS];
+};
+#define NEAR_OWNERS_BITS 8
+struct near_owner {
+	u64 id; /* of the key; 0: free */
+	struct owner_key key;
+	struct io io;
 };
 struct failure_key {
 	u32 tgid, dev, op, status;
@@ -129,6 +155,15 @@ struct chunk {
 	u64 pages[CHUNK_WORDS]; /* a bit each */
 };
 /*
+ * A chunk has one place where it is found without a call. Where another has that place,
+ * it is in a hash table: for good, since no chunk leaves.
+ */
+#define NEAR_SETS 512
+struct near_set {
+	u64 ids[WAYS]; /* device << 32 | chunk */
+	struct chunk rows[WAYS];
+};
+/*
  * Where the last request of a process on a device ended (a sector), and above it a
  * bit for each operation that it has had. Those of late are found in recent, which
  * costs less to search; those that had to leave it, in streams.
@@ -152,14 +187,17 @@ struct recent_set {
 
 SET_TABLE(requests, REQUEST_SETS, struct request_set);
 TABLE(by_owner, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct owner_key, struct io);
+TABLE(near_owners, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, 1 << NEAR_OWNERS_BITS, u32, struct near_owner);
 TABLE(by_file, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 32768, struct file_key, struct bios);
 TABLE(process_io, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, u32, struct process_bios);
 SET_TABLE(disks, DISK_SETS, struct disk_set);
 TABLE(devices, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, u32, struct device);
+TABLE(near_devices, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, NEAR_DEVICES, u32, struct near_device);
 TABLE(bins, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 16384, struct bin_key, struct bin);
 TABLE(failures, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct failure_key, struct failure);
 TABLE(throttled, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 4096, struct throttle_key, struct bios);
 TABLE(no_origin, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1024, struct hist_key, struct bios);
+SET_TABLE(near_seen, NEAR_SETS, struct near_set);
 TABLE(direct_seen, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, 1 << 17, struct chunk_key, struct chunk);
 SET_TABLE(recent, RECENT_SETS, struct recent_set);
 TABLE(streams, BPF_MAP_TYPE_LRU_HASH, 0, 4096, u64, u64);
@@ -167,6 +205,10 @@ TABLE(no_device, BPF_MAP_TYPE_ARRAY, 0, 1, u32, struct device); /* zeros, to beg
 
 /* What could not be kept because a map was full. */
 u64 lost_requests, lost_rows, lost_bins, lost_direct;
+/* Requests that are not in the first of their ways, now. */
+u64 displaced;
+/* How many devices have a row of near_devices, or would have. */
+u64 taken_devices;
 /* Completions that no program was run for (docs/blockio.md). */
 u64 missed_completions;
 /*

@@ -41,24 +41,24 @@ func sizes(io *blockioIo) sample.Histogram {
 // operation.
 func (p *Probe) emitOwners(phase sample.Phase, into sample.Sink) error {
 	ended, self := p.lookup.Ended(), uint32(p.host.Self)
-	err := sweep(p.probe.Map("by_owner"), &p.rest.owners, phase, into,
-		operations,
-		func(k *blockioOwnerKey) bool { return ended(k.Tgid) },
-		func(k *blockioOwnerKey, io *blockioIo, put bpf.Total) {
-			device, op := p.lookup.Disk(k.Dev), opName(k.Op)
-			p.putIO(sample.Entity{Device: device, Class: op}, io, put)
-			p.putDirect(k.Tgid, io.DirectBytes, io.DirectAgain, put)
-			if k.Tgid != self {
-				e := sample.Entity{PID: int(k.Tgid), Device: device, Class: op}
-				p.putIO(e, io, put)
-				if k.Tgid != 0 {
-					into.PutHistogram(sample.HistSize, e, sizes(io), fromComplete)
-				}
+	tell := func(k *blockioOwnerKey, io *blockioIo, put bpf.Total) {
+		device, op := p.lookup.Disk(k.Dev), opName(k.Op)
+		p.putIO(sample.Entity{Device: device, Class: op}, io, put)
+		p.putDirect(k.Tgid, io.DirectBytes, io.DirectAgain, put)
+		if k.Tgid != self {
+			e := sample.Entity{PID: int(k.Tgid), Device: device, Class: op}
+			p.putIO(e, io, put)
+			if k.Tgid != 0 {
+				into.PutHistogram(sample.HistSize, e, sizes(io), fromComplete)
 			}
-			if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
-				p.putIO(sample.Entity{Cgroup: path, Device: device, Class: op}, io, put)
-			}
-		})
+		}
+		if path := p.lookup.IOCgroup(k.Cgroup); path != "" {
+			p.putIO(sample.Entity{Cgroup: path, Device: device, Class: op}, io, put)
+		}
+	}
+	err := errors.Join(p.nearOwners(phase, into, ended, tell),
+		sweep(p.probe.Map("by_owner"), &p.rest.owners, phase, into,
+			operations, func(k *blockioOwnerKey) bool { return ended(k.Tgid) }, tell))
 	if err != nil {
 		return fmt.Errorf("reading block I/O by process and cgroup: %w", err)
 	}
@@ -187,7 +187,16 @@ func (p *Probe) emitFailures(phase sample.Phase, into sample.Sink) error {
 
 // emitDevices emits each device's depth, latency by depth, and histograms.
 func (p *Probe) emitDevices(into sample.Sink) error {
-	err := errors.Join(bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
+	near, err := p.nearDevices()
+	for row, dev := range near {
+		var d blockioNearDevice
+		if e := p.probe.Map("near_devices").Lookup(uint32(row), &d); e != nil || dev == 0 {
+			err = errors.Join(err, e)
+			continue
+		}
+		emitDepths(p.lookup.Disk(dev), &d.Device, into)
+	}
+	err = errors.Join(err, bpf.Each(p.probe.Map("devices"), func(dev uint32, d blockioDevice) {
 		emitDepths(p.lookup.Disk(dev), &d, into)
 	}), bpf.Each(p.probe.Map("disks"), func(_ uint32, set blockioDiskSet) {
 		for way, dev := range set.Ids {
