@@ -31,11 +31,42 @@ type pipes struct {
 // emitPipes tells who writes to whom, of all pipelines that a process is in which keeps a
 // processor busy.
 func (s *source) emitPipes(found []outcome, into sample.Sink) {
-	past, known := s.past()
-	if !known {
+	busy, movers := s.atWork(found)
+	if !slices.ContainsFunc(busy, s.piped) {
 		return
 	}
-	var busy, movers []int
+	p := pipes{writers: map[string][]int{}, readers: map[string][]int{}}
+	for _, pid := range movers {
+		s.addPipes(pid, &p)
+	}
+	feeds := p.feeds()
+	reached := map[int]bool{}
+	for todo := busy; len(todo) > 0; {
+		pid := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !reached[pid] {
+			reached[pid] = true
+			for e := range feeds {
+				if e.from == pid || e.to == pid {
+					todo = append(todo, e.from, e.to)
+				}
+			}
+		}
+	}
+	for e := range feeds {
+		if reached[e.from] {
+			into.Put(sample.ProcFeeds, sample.Entity{PID: e.from, Class: strconv.Itoa(e.to)}, 1, fromPipes)
+		}
+	}
+}
+
+// atWork are the processes that kept a processor busy since the last pass, and those that
+// read or wrote anything.
+func (s *source) atWork(found []outcome) (busy, movers []int) {
+	past, known := s.past()
+	if !known {
+		return nil, nil
+	}
 	for i := range found {
 		o := &found[i]
 		if o.same || o.error != nil || o.look.stat.Kernel {
@@ -52,45 +83,32 @@ func (s *source) emitPipes(found []outcome, into sample.Sink) {
 			movers = append(movers, o.pid)
 		}
 	}
-	piped := false
-	for _, pid := range busy {
-		_, in := s.pipe(pid, "0")
-		_, out := s.pipe(pid, "1")
-		piped = piped || in || out
-	}
-	if !piped {
-		return
-	}
-	p := pipes{writers: map[string][]int{}, readers: map[string][]int{}}
-	for _, pid := range movers {
-		s.addPipes(pid, &p)
-	}
-	next := map[int][]int{} // by process: to whom it writes, and who writes to it
-	edges := map[[2]int]bool{}
+	return busy, movers
+}
+
+// feed is a pipe, or several, from one process to another.
+type feed struct{ from, to int }
+
+// feeds are all of them.
+func (p *pipes) feeds() map[feed]bool {
+	out := map[feed]bool{}
 	for pipe, readers := range p.readers {
 		for _, w := range p.writers[pipe] {
 			for _, r := range readers {
-				if w != r && !edges[[2]int{w, r}] {
-					edges[[2]int{w, r}] = true
-					next[w], next[r] = append(next[w], r), append(next[r], w)
+				if w != r {
+					out[feed{w, r}] = true
 				}
 			}
 		}
 	}
-	reached := map[int]bool{}
-	for todo := busy; len(todo) > 0; {
-		pid := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !reached[pid] {
-			reached[pid] = true
-			todo = append(todo, next[pid]...)
-		}
-	}
-	for e := range edges {
-		if reached[e[0]] {
-			into.Put(sample.ProcFeeds, sample.Entity{PID: e[0], Class: strconv.Itoa(e[1])}, 1, fromPipes)
-		}
-	}
+	return out
+}
+
+// piped tells whether a process reads from a pipe, or writes to one.
+func (s *source) piped(pid int) bool {
+	_, in := s.pipe(pid, "0")
+	_, out := s.pipe(pid, "1")
+	return in || out
 }
 
 // pipe is the name of the pipe that an open file of a process is.
