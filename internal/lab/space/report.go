@@ -178,6 +178,7 @@ type Proof struct {
 	Writing    float64         `json:"writing"`    // requests to write in flight meanwhile, on average
 	Verdict    Verdict         `json:"verdict"`
 	Report     json.RawMessage `json:"report,omitempty"`  // what iocause diagnose printed
+	Looks      int             `json:"looks"`             // diagnoses; before the last one none named a cause
 	Untried    bool            `json:"untried,omitempty"` // the diagnosis named no cause, so no remedy was tried
 	Seconds    float64         `json:"seconds"`
 }

@@ -18,8 +18,14 @@ type Options struct {
 	Scratch string        // for test files; "" as for all of the lab
 	Look    time.Duration // that the diagnosis observes
 	Plan    prove.Plan
-	IfNamed bool // try the remedies only if the diagnosis names a cause
+	// IfNamed is to diagnose up to four times, as long as no cause is named, and to try
+	// the remedies only if one is. It costs little more: most of the time goes into
+	// setting up.
+	IfNamed bool
 }
+
+// looks is how often at most a situation is diagnosed with IfNamed.
+const looks = 4
 
 // Usual is what fits into half a minute.
 func Usual(binary, scratch string) Options {
@@ -44,14 +50,18 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 		return nil, err
 	}
 	p = &Proof{Situation: s}
-	if err := p.ask(ctx, st, o, say); err != nil {
-		return nil, err
+	primary, named := "", false
+	for again := true; again; again = o.IfNamed && !named && p.Looks < looks {
+		if err := p.ask(ctx, st, o, say); err != nil {
+			return nil, err
+		}
+		if primary, err = p.primary(); err != nil {
+			return nil, err
+		}
+		named = !slices.Contains(calm, primary)
+		p.Looks++
 	}
-	primary, err := p.primary()
-	if err != nil {
-		return nil, err
-	}
-	p.Untried = o.IfNamed && (primary == string(diagnose.Unknown) || slices.Contains(calm, primary))
+	p.Untried = o.IfNamed && (!named || primary == string(diagnose.Unknown))
 	if p.Untried {
 		p.Truth = prove.Truth{Causes: calm}
 		p.Verdict, err = st.judge(p.Report, nil, &p.Truth)

@@ -25,6 +25,7 @@ type Record struct {
 	Failed     string  `json:"failed,omitempty"`  // why it could not be run
 	Healthy    bool    `json:"healthy"`           // nothing helps by a tenth
 	Untried    bool    `json:"untried,omitempty"` // taken for healthy: nothing was planted and no cause was named
+	Looks      int     `json:"looks,omitempty"`   // diagnoses, where there were several: none but the last named a cause
 	Right      bool    `json:"right"`             // the primary cause
 	Calm       bool    `json:"calm"`              // healthy was said, or cpu-bound
 	Unsaid     bool    `json:"cannot_tell"`       // no cause was named
@@ -44,6 +45,9 @@ func NewRecord(p *Proof, details bool) Record {
 	r := Record{Seed: p.Situation.Seed, Program: p.Situation.Program, Healthy: p.Truth.Healthy(), Untried: p.Untried, Right: v.Right,
 		Calm: slices.Contains(calm, v.Primary), Unsaid: v.Primary == string(diagnose.Unknown),
 		Confidence: v.Confidence, Culprit: v.Culprit, Effect: v.Effect, Seconds: p.Seconds}
+	if p.Looks > 1 {
+		r.Looks = p.Looks
+	}
 	if details || r.Even() {
 		r.Proof = p
 	}
@@ -102,8 +106,11 @@ func Append(path string, r *Record) (err error) {
 // Share is a part of a number of runs.
 type Share struct{ Part, Of int }
 
-func (s *Share) add(yes bool) {
-	s.Of++
+func (s *Share) add(yes bool) { s.addOf(yes, 1) }
+
+// addOf adds n of which the last one may be it.
+func (s *Share) addOf(yes bool, n int) {
+	s.Of += n
 	if yes {
 		s.Part++
 	}

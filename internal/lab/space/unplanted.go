@@ -9,8 +9,9 @@ import (
 type calls struct {
 	named   Share // a cause was named, of all
 	truly   Share // of these, a remedy helps or the named cause is right
-	wrongly Share // a cause was named and nothing helps, of the healthy
-	unsaid  Share // cannot tell, of all
+	wrongly Share // a cause was named and nothing helps, of the diagnoses of the healthy
+	healthy int   // situations
+	unsaid  Share // cannot tell, of all diagnoses
 	failed  int
 	kinds   map[string]bool // programs and what they do, among the healthy
 }
@@ -39,23 +40,25 @@ func Unplanted(all []Record) string {
 	}
 	row("a cause named", func(c *calls) string { return cell(c.named) })
 	row("of these, a remedy proves that there is one", func(c *calls) string { return cell(c.truly) })
-	row("a cause named, where nothing helps", func(c *calls) string { return cell(c.wrongly) })
-	row("cannot tell", func(c *calls) string { return cell(c.unsaid) })
+	row("a cause named, where nothing helps: diagnoses", func(c *calls) string { return cell(c.wrongly) })
+	row("situations in which these were made", func(c *calls) string { return fmt.Sprint(c.healthy) })
+	row("cannot tell: diagnoses", func(c *calls) string { return cell(c.unsaid) })
 	row("kinds of programs and work among the healthy", func(c *calls) string { return fmt.Sprint(len(c.kinds)) })
 	row("failed", func(c *calls) string { return fmt.Sprint(c.failed) })
 	return b.String()
 }
 
 func (c *calls) add(r *Record) {
-	named := !r.Calm && !r.Unsaid
+	named, n := !r.Calm && !r.Unsaid, max(1, r.Looks)
 	c.named.add(named)
-	c.unsaid.add(r.Unsaid)
+	c.unsaid.addOf(r.Unsaid, n)
 	healthy := r.Untried || r.Healthy && !r.Right
 	if named {
 		c.truly.add(!healthy)
 	}
 	if healthy {
-		c.wrongly.add(named)
+		c.wrongly.addOf(named, n)
+		c.healthy++
 		c.kinds[r.Program+" "+string(Draw(r.Seed).Work)] = true
 	}
 }

@@ -8,9 +8,9 @@ import (
 // A cause that a remedy bears out is no false alarm, and neither is it a healthy run.
 func TestUnplanted(t *testing.T) {
 	got := Unplanted([]Record{
-		{Seed: 1, Program: "fio", Untried: true, Healthy: true, Right: true, Calm: true},
+		{Seed: 1, Program: "fio", Untried: true, Healthy: true, Right: true, Calm: true, Looks: 4},
 		{Seed: 3, Program: "fio", Untried: true, Healthy: true, Unsaid: true},
-		{Seed: 5, Program: "fio", Healthy: true},              // named, and nothing helps
+		{Seed: 5, Program: "fio", Healthy: true, Looks: 2},    // named, and nothing helps
 		{Seed: 7, Program: "fio", Healthy: true, Right: true}, // named cpu-saturated, which no remedy can tell
 		{Seed: 9, Program: "fio", Right: true},
 		{Seed: 11, Program: "fio"}, // another cause than the one named
@@ -18,7 +18,7 @@ func TestUnplanted(t *testing.T) {
 		{Seed: 15, Program: "fio", Lacks: "fio"},
 	})
 	for _, want := range []string{
-		"a cause named | - | 4 of 6:", "that there is one | - | 3 of 4:", "nothing helps | - | 1 of 3:", "cannot tell | - | 1 of 6:", "failed | 0 | 1 |",
+		"a cause named | - | 4 of 6:", "that there is one | - | 3 of 4:", "nothing helps: diagnoses | - | 1 of 7:", "made | 0 | 3 |", "cannot tell: diagnoses | - | 1 of 10:", "failed | 0 | 1 |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
