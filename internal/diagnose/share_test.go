@@ -268,6 +268,18 @@ func TestWhoIsHeldUp(t *testing.T) {
 			m.process(10, "java", "read", all...)
 			m.reads(10, 1<<16)
 		}, "cold-cache", "java", 0},
+		{"a thread that reads a little ahead of two that compress", func(m machine) {
+			m.process(10, "7z", "read", thread{wait: 1.09, cpu: 0.3}, thread{cpu: 8.4}, thread{cpu: 8.4})
+			m.reads(10, 1<<14)
+		}, "cpu-bound", "", 0},
+		{"a thread that reads much, and two that compress", func(m machine) {
+			m.process(10, "mksquashfs", "read", thread{wait: 3.9, cpu: 0.8}, thread{cpu: 7.5}, thread{cpu: 7.5})
+			m.reads(10, 1<<16)
+		}, "cold-cache", "mksquashfs", 0},
+		{"a thread that computes all the time that it does not read, beside others", func(m machine) {
+			m.process(10, "node", "read", thread{wait: 1.09, cpu: 8.4}, thread{cpu: 8.4})
+			m.reads(10, 1<<14)
+		}, "cold-cache", "node", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine()
