@@ -119,8 +119,9 @@ func TestShortLived(t *testing.T) {
 	if ends > 30000 { // IDs came round: of one that had three processes it is not known which lacks a read
 		begun = ends
 	}
-	if begun != ends || completed() != uint64(ends) {
-		t.Errorf("%d short processes were seen, and %d reads of that size, want %d", begun, completed(), ends)
+	// where the completion was hidden the row has no read, and is not told if it rests before a window ends
+	if begun > ends || uint64(begun) < told() || completed() != uint64(ends) {
+		t.Errorf("%d short processes were seen, and %d reads of that size, want %d; %d were told of", begun, completed(), ends, told())
 	}
 	if reads != told() {
 		t.Errorf("%d reads of %d short processes were seen; the kernel ran a program for %d of %d completions", reads, ends, told(), completed())
