@@ -32,9 +32,10 @@ static __always_inline bool takes_bios(struct gendisk *disk)
 	return !!READ(struct gendisk___ops, disk, fops, submit_bio);
 }
 
+/* Blocks in a row have places in a row, for finding a page costs most. ^ dev: a verifier that knew bits of a block would go every way of layer_in. */
 static __always_inline struct place *place_of(u32 dev, u64 at)
 {
-	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 50;
+	u32 slot = ((at >> 10) + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 50 ^ (((at >> 3) ^ dev) & 127);
 
 	return bpf_map_lookup_elem(&places, &slot);
 }
@@ -220,9 +221,10 @@ static __always_inline u64 *work_of(u64 task)
 	return &working[slot & (WORKERS - 1)];
 }
 
-static __always_inline bool in_submission(struct task_struct *task)
+/* Where the bios are listed that a thread queues while it submits one to a layer that takes bios; 0 while it does not. */
+static __always_inline void *submission_of(struct task_struct *task)
 {
-	return !!TASK_POINTER(struct task_struct___bios, task, bio_list);
+	return TASK_POINTER(struct task_struct___bios, task, bio_list);
 }
 
 /*
@@ -240,7 +242,7 @@ static __always_inline struct layer_bio *layer_in_work(u64 pages, u64 *id)
 	b = layer_row(*id);
 	if (!b)
 		return 0;
-	return in_submission(task) || (is_loop(b->dev) && pages - work[WORKERS] < LOOP_LIST) ? b : 0;
+	return submission_of(task) || (is_loop(b->dev) && pages - work[WORKERS] < LOOP_LIST) ? b : 0;
 }
 
 /*
@@ -249,7 +251,7 @@ static __always_inline struct layer_bio *layer_in_work(u64 pages, u64 *id)
  */
 static __always_inline bool waits_here(u64 id)
 {
-	u64 queued = as_number((u64)TASK_POINTER(struct task_struct___bios, current_task(), bio_list));
+	u64 queued = as_number((u64)submission_of(current_task()));
 	int i;
 
 	if (!queued)

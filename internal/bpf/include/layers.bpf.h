@@ -143,16 +143,15 @@ static __always_inline void layers_cloned(u64 id, u32 dev, u32 op, int (*told)(u
  * layer is written down. 0 where no layer has to do with it. Some layers do not tell
  * that they hand a bio on (bcache; thin, snapshot, cache, integrity of device-mapper
  * where a thread of theirs does): theirs has the pages of the one above. first is set
- * where no layer has made the bio.
+ * where no layer has made the bio. task is the thread that runs.
  */
-static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u32 op, bool *first)
+static __always_inline struct layer_bio *layer_queued(struct task_struct *task, struct bio *bio, u64 id, u32 op, bool *first)
 {
 	u64 pages = as_number((u64)READ(struct bio, bio, bi_io_vec)), above_id = 0, way = WAYS, any = 0;
 	struct gendisk *disk = bio_disk(bio);
 	struct place *place = place_of(0, pages);
 	struct layer_bio_set *set = layer_set_of(id);
-	struct task_struct *task = current_task();
-	bool takes = takes_bios(disk);
+	bool takes = takes_bios(disk), submits = submission_of(task);
 	struct layer_bio *b, *above = 0;
 	u32 dev = disk_dev(disk);
 	u64 sector, last;
@@ -174,7 +173,7 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 	b = layer_row_at(set, way);
 	if (!b || b->start) { /* or one whose completion was not seen */
 		/* mostly its own pages, from when it was used before */
-		if (bio->bi_iter.bi_size && ((place && place->bio != as_number(id)) || any_loops || in_submission(task)))
+		if (bio->bi_iter.bi_size && ((place && place->bio != as_number(id)) || any_loops || submits))
 			above_id = layer_unseen(as_number(id), dev);
 		above = above_id ? layer_row(above_id) : 0;
 		if (above) {
@@ -186,7 +185,7 @@ static __always_inline struct layer_bio *layer_queued(struct bio *bio, u64 id, u
 				b->op = op;
 				b->bytes = bio->bi_iter.bi_size;
 			}
-			if (!in_submission(task))
+			if (!submits)
 				*work_of(as_number((u64)task)) = as_number(id) ^ as_number((u64)task);
 			*first = true;
 		} else {
@@ -235,11 +234,11 @@ static __always_inline struct layer *layer_sums(struct layer_bio *b)
 	return l;
 }
 
-/* A bio is complete. */
-static __always_inline int layer_done(u64 id)
+/* A bio is complete: now, where somebody has read the clock already, else 0. */
+static __always_inline int layer_done(u64 id, u64 now)
 {
 	struct layer_bio_set *set = layer_set_of(id);
-	u64 now, total, below, above_id, since;
+	u64 total, below, above_id, since;
 	struct layer_bio *b, *above;
 	struct place *place;
 	struct layer *l;
@@ -260,7 +259,8 @@ static __always_inline int layer_done(u64 id)
 	}
 	if (!b->start) /* handed on and never queued */
 		goto forget;
-	now = bpf_ktime_get_ns();
+	if (!now)
+		now = bpf_ktime_get_ns();
 	total = now - b->start;
 	below = b->below_ns;
 	if (b->below) /* it does not wait for all of its parts */
@@ -298,11 +298,11 @@ forget:
 }
 
 /* With what it was handed on as. */
-static __always_inline int layers_of_bio_done(u64 id)
+static __always_inline int layers_of_bio_done(u64 id, u64 now)
 {
 	if (passed_on)
-		layer_done(id + 1);
-	return layer_done(id);
+		layer_done(id + 1, now);
+	return layer_done(id, now);
 }
 
 #define WHOLE (1ULL << 40) /* all of a request is complete */
@@ -312,7 +312,7 @@ static __always_inline int layers_of_bio_done(u64 id)
  * One bio of a request of which so many bytes are complete; returns how many are of
  * those after it. Not static: the verifier looks at it once, however often it is called.
  */
-__noinline u64 layers_of_merged_done(u64 id, u64 bytes)
+__noinline u64 layers_of_merged_done(u64 id, u64 bytes, u64 now)
 {
 	u32 size;
 
@@ -322,18 +322,18 @@ __noinline u64 layers_of_merged_done(u64 id, u64 bytes)
 			return NO_MORE;
 		bytes -= size;
 	}
-	layers_of_bio_done(id);
+	layers_of_bio_done(id, now);
 	return bytes;
 }
 
 /* A request, or the first bytes of what is left of it, are complete: of its bios block_bio_complete does not tell. */
-static __always_inline void layers_done(struct request *rq, u32 bytes)
+static __always_inline void layers_done(struct request *rq, u32 bytes, u64 now)
 {
 	u64 id = word_at((u64)rq + bpf_core_field_offset(struct request, bio)), left = bytes < rq->__data_len ? bytes : WHOLE;
 	int i;
 
 	for (i = 0; i < MERGED && id; i++) {
-		left = layers_of_merged_done(id, left);
+		left = layers_of_merged_done(id, left, now);
 		if (left == NO_MORE)
 			return;
 		id = word_at(id + bpf_core_field_offset(struct bio___chain, bi_next));

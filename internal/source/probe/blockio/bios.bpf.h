@@ -337,7 +337,7 @@ static __always_inline int queued(struct bio *bio, u64 id)
 	file.dev = disk_dev(bio_disk(bio));
 	note_throttled(task, bio, file.dev);
 	if (follow) {
-		layer = layer_queued(bio, id, request_op(flags, size), &first);
+		layer = layer_queued(task, bio, id, request_op(flags, size), &first);
 		if (layer && first) {
 			layer->from.thread = thread;
 			layer->from.cgroup = (u64)bio_group(bio);

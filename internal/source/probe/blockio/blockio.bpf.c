@@ -365,7 +365,7 @@ int COUNTING(on_requeue, struct request *rq)
 SEC("tp_btf/block_rq_complete")
 int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *rq, int error, unsigned int bytes)
 {
-	u64 id = as_number(ctx[0]), now, start, issue, queue, device_ns, before;
+	u64 id = as_number(ctx[0]), now = 0, start, issue, queue, device_ns, before;
 	struct owner_key owner = {};
 	u32 size_slot, row, done, place, beside, nth = 0;
 	struct near_device *near;
@@ -377,8 +377,10 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follows())
-		layers_done(rq, bytes);
+	if (follows()) {
+		now = bpf_ktime_get_ns();
+		layers_done(rq, bytes, now);
+	}
 	info = in_flight(id, &at);
 	if (!info)
 		return 0;
@@ -387,7 +389,8 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 		info->bytes = done; /* a part; the rest is still to come */
 		return 0;
 	}
-	now = bpf_ktime_get_ns();
+	if (!now)
+		now = bpf_ktime_get_ns();
 	start = start_of(rq, info);
 	issue = rq->io_start_time_ns;
 	disk = disk_of(info->dev);
@@ -473,5 +476,5 @@ int COUNTING_TWICE(TWICE_SPLIT, on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return follow ? layers_of_bio_done(ctx[1]) : 0;
+	return follow ? layers_of_bio_done(ctx[1], 0) : 0;
 }

@@ -366,12 +366,14 @@ SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
 	struct event *e;
-	u64 id = ctx[0], issue;
+	u64 id = ctx[0], issue, now = 0;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follow)
-		layers_done(rq, bytes);
+	if (follow) {
+		now = bpf_ktime_get_ns();
+		layers_done(rq, bytes, now);
+	}
 	e = in_flight(id);
 	if (!e)
 		return 0;
@@ -384,7 +386,7 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 		e->status = request_status(error);
 	if (bytes < rq->__data_len)
 		return 0; /* a part; the rest is still to come */
-	e->end = bpf_ktime_get_ns();
+	e->end = now ? now : bpf_ktime_get_ns();
 	/* the kernel's own times, which it may take once for a whole batch, so
 	 * that they can lie before ours */
 	if (rq->start_time_ns && rq->start_time_ns < e->start)
@@ -415,7 +417,7 @@ int COUNTING_TWICE(TWICE_BIO, on_bio, struct bio *bio)
 	struct event e = {};
 	bool first = false;
 
-	b = follow ? layer_queued(bio, ctx[0], bio->bi_opf & REQ_OP_MASK, &first) : 0;
+	b = follow ? layer_queued(task, bio, ctx[0], bio->bi_opf & REQ_OP_MASK, &first) : 0;
 	if (!b || !first)
 		return 0;
 	e.dev = disk_dev(bio_disk(bio));
@@ -449,5 +451,5 @@ int COUNTING_TWICE(TWICE_SPLIT, on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return follow ? layers_of_bio_done(ctx[1]) : 0;
+	return follow ? layers_of_bio_done(ctx[1], 0) : 0;
 }
