@@ -2,6 +2,7 @@ package blockio
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,41 +27,105 @@ import (
 func BenchmarkBios(b *testing.B) {
 	for _, what := range []string{"nothing", "counted", "followed"} {
 		b.Run(what, func(b *testing.B) {
-			s, err := open(host.Live(), func() bool { return true })
-			if err != nil {
-				bpftest.Need(b, "bpf", err)
-			}
-			defer s.Close()
-			if p := s.(*Probe); what != "counted" && !p.layers.On() {
-				for _, name := range []string{"on_remap", "on_split", "on_bio_done"} {
-					if err := p.probe.Attach(name); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := p.probe.SetVariable("follow", uint32(1)); err != nil {
-					b.Fatal(err)
-				}
-			}
-			disk := zram(b)
-			if what != "nothing" {
-				bpftest.Collect(b, s, sample.First, sample.NewRecorder(time.Now()))
+			p, disk := attached(b, what != "counted", what != "nothing")
+			if what == "followed" {
+				follow(b, p, true)
 			}
 			measured(b, func() {
 				for b.Loop() {
-					for i := range int64(1024) {
-						if _, err := unix.Pread(disk.fd, disk.buf, i*4096); err != nil {
-							b.Fatal(err)
-						}
-					}
+					disk.read(b, 1)
 				}
 			})
 		})
 	}
 }
 
+// BenchmarkLayer tells what following costs a bio in one layer, which is what both
+// programs take with it more than without: in turns of some milliseconds and with the
+// same programs, for what else uses the processor's core and caches, and where programs
+// come to lie, changes these times more than what is to be measured.
+func BenchmarkLayer(b *testing.B) {
+	for _, step := range []int64{1, 1619} { // the second is a prime: over the whole disk
+		b.Run(fmt.Sprintf("every %d", step), func(b *testing.B) {
+			p, disk := attached(b, true, true)
+			stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer stats.Close()
+			var costs []float64
+			for b.Loop() {
+				var each [2]float64
+				for on := range each {
+					follow(b, p, on == 1)
+					disk.read(b, step)
+					before := runs(b)
+					for range 4 {
+						disk.read(b, step)
+					}
+					after := runs(b)
+					for _, name := range []string{"on_bio", "on_bio_done"} {
+						each[on] += float64(after[name].Runtime-before[name].Runtime) / float64(after[name].RunCount-before[name].RunCount)
+					}
+				}
+				costs = append(costs, each[1]-each[0])
+			}
+			slices.Sort(costs)
+			b.ReportMetric(costs[len(costs)/4], "lower-quartile-ns")
+			b.ReportMetric(costs[len(costs)/2], "median-ns")
+			b.ReportMetric(costs[len(costs)*3/4], "upper-quartile-ns")
+		})
+	}
+}
+
+// attached opens the probe with what sees bios, and those that follow layers too if
+// wanted, beside a disk that takes bios; it counts if that is wanted.
+func attached(b *testing.B, layers, counts bool) (*Probe, memory) {
+	b.Helper()
+	s, err := open(host.Live(), func() bool { return true })
+	if err != nil {
+		bpftest.Need(b, "bpf", err)
+	}
+	b.Cleanup(func() { s.Close() })
+	p := s.(*Probe)
+	if layers && !p.layers.On() {
+		for _, name := range []string{"on_remap", "on_split", "on_bio_done"} {
+			if err := p.probe.Attach(name); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	disk := zram(b)
+	if counts {
+		bpftest.Collect(b, s, sample.First, sample.NewRecorder(time.Now()))
+	}
+	return p, disk
+}
+
+func follow(b *testing.B, p *Probe, on bool) {
+	b.Helper()
+	value := uint32(0)
+	if on {
+		value = 1
+	}
+	if err := p.probe.SetVariable("follow", value); err != nil {
+		b.Fatal(err)
+	}
+}
+
 type memory struct {
 	fd  int
 	buf []byte
+}
+
+// read reads 1,024 blocks, each so many blocks behind the one before.
+func (m memory) read(b *testing.B, step int64) {
+	b.Helper()
+	for i := range int64(1024) {
+		if _, err := unix.Pread(m.fd, m.buf, i*step%4096*4096); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // zram makes a disk of compressed memory, of which nothing is written.
