@@ -57,6 +57,7 @@ type Curve struct {
 	Early    Share   `json:"-"`               // hit ratio in the first part of the time that is judged, and its range over time
 	Wanders  float64 `json:"hit_ratio_range"` // how far apart the hit ratio of parts of the window is
 	Distinct float64 `json:"distinct_bytes"`  // different pages that were used in the window
+	around   *around // where what is read ahead is simulated
 	lags     bool    // which rule of the kernel's was found to hold: follow
 	near     float64 // share of what is asked for that was asked for just before
 }
@@ -107,7 +108,13 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	}
 	ready := make(chan *histogram, 1)
 	go func() { ready <- p.histogram() }() // beside the sizes
-	base := p.follow(watched(s.Cache, t.Scale), c.Now)
+	var base *tally
+	if t.Places != nil && c.unused() >= 0.02 {
+		base = p.aheadOfMisses(max(1, watched(s.Cache, t.Scale)), c, perAsked(now))
+	} else {
+		base = p.follow(watched(s.Cache, t.Scale), c.Now)
+	}
+	c.around = p.around
 	c.lags = p.lags
 	tallies := p.all(fit, taken)
 	missed, _ = base.missing()
@@ -180,7 +187,11 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 	raw, lru := (cold-unknown/2)/asked, stack.hit(watched(cache, p.Scale))
 	x.LRU = 1 - miss + (lru-1+raw)*asked/t.all()
 	sd = math.Hypot(sd, t.overTime())
-	half := 0.003 + 1.645*sd + 0.5*math.Abs(1-miss-x.LRU) + (math.Abs(c.Now-c.Model)+0.5*c.unused())*unlike(miss, room)
+	wasted := 0.5 * c.unused()
+	if p.around != nil {
+		wasted /= 2 // how many come is simulated
+	}
+	half := 0.003 + 1.645*sd + 0.5*math.Abs(1-miss-x.LRU) + (math.Abs(c.Now-c.Model)+wasted)*unlike(miss, room)
 	x.Low = max(0, 1-anchor(min(1, miss+open))-half)
 	x.High = min(1, 1-anchor(max(0, miss-open))+half)
 	if baseDisk := perAsked(base); baseDisk > 0 && cold > 0 {
@@ -189,9 +200,6 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 		x.Disk = c.Asked * (1 - x.Hit)
 	}
 	x.Disk = max(0, x.Disk)
-	if more := c.readAhead(); more > 0 && ahead(c.Now) > 0 {
-		x.Disk = c.Disk * (1 - x.Hit) / have * (1 + more*ahead(x.Hit)/ahead(c.Now)) / (1 + more)
-	}
 	if c.Disk > 0 {
 		x.Saved.Value = 1 - x.Disk/c.Disk
 		per := 0.0 // how much is saved for each miss that is
@@ -214,15 +222,6 @@ func (c *Curve) unused() float64 {
 		return 0
 	}
 	return 1 - c.Used/c.Disk
-}
-
-// readAhead is how many pages come from disk that nobody uses for each that is used, where
-// those in question use nearly all; 0 where they are few.
-func (c *Curve) readAhead() float64 {
-	if c.unused() < 0.02 || c.Used > 1.1*c.Asked*(1-c.Now) {
-		return 0
-	}
-	return c.Disk/c.Used - 1
 }
 
 // perAsked is how many pages come from disk for each that is asked for.

@@ -20,55 +20,16 @@ type tally struct {
 // played is a trace with what is worked out once for all sizes.
 type played struct {
 	*Trace
-	host  bool
-	often int      // pages that come in from one telling to the next, 0 for the host
-	lags  bool     // reclaim knows the lists only as they were told
-	began []uint32 // watched pages that were in the cache at the beginning, likeliest to be used first
-	fresh []bool   // by page: it came into the cache while it was watched
-	ghost int      // pages that were in the cache at the beginning, and nothing happened to
-	act   float64  // share of the cache that was on the active list
-	order []uint8  // the block of each event, and cameFirst
-	exact *[blocks]float64
-}
-
-// cameFirst marks a read that met a page that had come from disk for it, or ahead of it.
-const cameFirst = 0x80
-
-// ahead is in what proportion the kernel reads ahead for a miss at random: as many pages as
-// there are cached in a row before it, where these are more than the call asks for, without
-// those that are cached already (count_history_pages of mm/readahead.c); of pages of which
-// such a share is cached, two and more in a row.
-func ahead(hits float64) float64 { return hits * hits * (2 - hits) }
-
-// lately is how many reads there were, and met a page from disk, here and in the real cache.
-type lately struct{ reads, here, real, due float64 }
-
-// saw counts a read.
-func (m *lately) saw(here, real bool) {
-	m.reads++
-	if here {
-		m.here++
-	}
-	if real {
-		m.real++
-	}
-	if m.here+m.real > 1000 { // what is longer ago counts less
-		m.reads, m.here, m.real = m.reads/2, m.here/2, m.real/2
-	}
-}
-
-// comes tells whether a page that was read ahead comes here, too.
-func (m *lately) comes() bool {
-	if m.real > 0 {
-		m.due += min(1, (m.here+1)/m.real*ahead(1-m.here/m.reads)/max(ahead(1-m.real/m.reads), 1e-3))
-	} else {
-		m.due++
-	}
-	if m.due < 1 {
-		return false
-	}
-	m.due--
-	return true
+	host    bool
+	often   int      // pages that come in from one telling to the next, 0 for the host
+	lags    bool     // reclaim knows the lists only as they were told
+	began   []uint32 // watched pages that were in the cache at the beginning, likeliest to be used first
+	fresh   []bool   // by page: it came into the cache while it was watched
+	ghost   int      // pages that were in the cache at the beginning, and nothing happened to
+	act     float64  // share of the cache that was on the active list
+	block   []uint8  // of each event
+	exact   *[blocks]float64
+	*around // what is read ahead is simulated; nil: it is what came
 }
 
 // telling is the time after which the kernel tells reclaim anew how long the lists are,
@@ -79,21 +40,17 @@ const telling = 2000
 // prepare works out what was in the cache, of so many watched pages, when the
 // trace began: pages of which the first that is seen is a use or an eviction.
 func (t *Trace) prepare(room int, s Setting) *played {
-	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, order: make([]uint8, len(t.Events))}
-	met, came := make([]bool, t.Pages), make([]bool, t.Pages)
+	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, block: make([]uint8, len(t.Events))}
+	met := make([]bool, t.Pages)
 	var gone []uint32
 	added := 0
 	length := max(1, uint32(t.Length.Milliseconds()))
 	for i := range t.Events {
 		e := &t.Events[i]
-		p.order[i] = uint8(min(uint64(e.At)*blocks/uint64(length), blocks-1))
+		p.block[i] = uint8(min(uint64(e.At)*blocks/uint64(length), blocks-1))
 		if e.Kind == Added {
 			added++
 		}
-		if e.Kind == Read && came[e.Page] {
-			p.order[i] |= cameFirst
-		}
-		came[e.Page] = e.Kind == Added
 		if met[e.Page] {
 			continue
 		}
@@ -126,7 +83,11 @@ func (t *Trace) prepare(room int, s Setting) *played {
 
 // cache is one of a size, with what was in the real one at the beginning.
 func (p *played) cache(room int) *twoList {
-	c := newTwoList(p.Pages+p.ghost, room, p.Scale, p.host)
+	pages := p.Pages + p.ghost
+	if p.around != nil {
+		pages += p.unseen
+	}
+	c := newTwoList(pages, room, p.Scale, p.host)
 	held := min(room, len(p.began)+p.ghost)
 	hot := int(p.act * float64(held))
 	for i := held - 1; i >= 0; i-- {
@@ -184,10 +145,20 @@ func (p *played) run(room int) (*tally, *twoList) {
 	t := &tally{settled: blocks / 2, exact: p.exact}
 	met := make([]bool, p.Pages)
 	in, ready := 0, false // pages that came in
-	var of lately
+	var b uint8
+	var ahead *reader
+	if p.around != nil {
+		ahead = &reader{around: p.around, run: int64(p.Scale), cache: c, come: func(page uint32) {
+			c.insert(page, false)
+			c.at[page].state |= fresh
+			t.disk[b]++
+			in++
+		}}
+	}
 	for i := range p.Events {
 		e := &p.Events[i]
-		page, b := e.Page, p.order[i]&^cameFirst
+		b = p.block[i]
+		page := e.Page
 		has := c.has(page)
 		switch e.Kind {
 		case Evicted:
@@ -196,7 +167,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 			c.drop(page)
 			continue
 		case Added:
-			if has || !of.comes() { // who asks for it then misses it
+			if has || ahead != nil { // then who asks for it misses it
 				continue
 			}
 			c.insert(page, false)
@@ -213,10 +184,16 @@ func (p *played) run(room int) (*tally, *twoList) {
 			}
 		case Read, Faulted:
 			cold := !has || c.at[page].state&fresh != 0
-			of.saw(cold, p.order[i]&cameFirst != 0)
 			if !has {
 				c.insert(page, false)
 				t.disk[b]++
+			}
+			switch {
+			case ahead == nil || e.Kind == Faulted:
+			case !has:
+				ahead.miss(page)
+			case c.at[page].state&marked != 0:
+				ahead.use(page)
 			}
 			c.at[page].state &^= fresh
 			c.mark(page)
@@ -225,7 +202,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 				t.asked[b][g]++
 				if cold {
 					t.cold[b][g]++
-					if !met[page] && p.fresh[page] && !t.full {
+					if !met[page] && p.fresh[page] && !(t.full && (ahead == nil || ready)) {
 						t.unknown[b]++
 					}
 				}
@@ -251,7 +228,7 @@ func (p *played) observed() *tally {
 	fresh := make([]bool, p.Pages)
 	for i := range p.Events {
 		e := &p.Events[i]
-		b := p.order[i] &^ cameFirst
+		b := p.block[i]
 		switch e.Kind {
 		case Added:
 			fresh[e.Page] = true

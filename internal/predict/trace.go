@@ -37,6 +37,8 @@ type Trace struct {
 	Scale  int           // pages that each of them stands for
 	Length time.Duration // of the whole
 	Asked  []Total       // all pages that were asked for, watched or not; empty where that is not known
+	Places []int64       // by page: its place in its file, and files far apart; nil where that is not known
+	Ahead  int           // pages that the kernel reads ahead at most
 }
 
 // Total is how many pages had been asked for at a time.
@@ -55,13 +57,16 @@ func groupOf(page uint32) int { return int(page * 0x9E3779B1 >> 26) }
 // Thinner is a trace of the pages for which keep holds, as numbers without gaps.
 func (t *Trace) Thinner(keep func(page uint32) bool, scale int) *Trace {
 	number := make([]uint32, t.Pages)
-	thin := &Trace{Scale: t.Scale * scale, Length: t.Length, Asked: t.Asked}
+	thin := &Trace{Scale: t.Scale * scale, Length: t.Length, Asked: t.Asked, Ahead: t.Ahead}
 	for _, e := range t.Events {
 		if !keep(e.Page) {
 			continue
 		}
 		if number[e.Page] == 0 {
 			thin.Pages++
+			if t.Places != nil {
+				thin.Places = append(thin.Places, t.Places[e.Page])
+			}
 			number[e.Page] = uint32(thin.Pages)
 		}
 		e.Page = number[e.Page] - 1

@@ -40,6 +40,7 @@ const (
 	referenced
 	fresh   // came from disk, and nobody has asked for it yet
 	evicted // shadow holds when
+	marked  // who uses it has the next ones read ahead
 )
 
 const (

@@ -9,15 +9,25 @@ func (c *Curve) Without(t, less *Trace, s Setting, cache int64) (x Point, ok boo
 	}
 	all := t.prepare(watched(s.Cache, t.Scale), s)
 	rest := less.prepare(watched(cache, less.Scale), s)
-	all.lags, rest.lags = c.lags, c.lags
+	all.like(c)
+	rest.like(c)
 	return c.point(rest, rest.play(watched(cache, less.Scale)), all.play(watched(s.Cache, t.Scale)), all.observed(), s.Memory, cache, rest.histogram()), true
+}
+
+// like has the cache follow the rules that were found for the curve.
+func (p *played) like(c *Curve) {
+	p.lags = c.lags
+	if c.around != nil && p.Places != nil {
+		p.around = p.aroundOf(p.Pages + p.ghost)
+		p.times = c.around.times
+	}
 }
 
 // Used is the trace as it would be if nothing were read ahead: pages come from disk when
 // they are asked for, and those that nobody asked for do not come.
 func (t *Trace) Used() *Trace {
 	less := *t
-	less.Events = nil
+	less.Events, less.Places = nil, nil
 	came := make([]*Event, t.Pages) // and waits for somebody to ask for it
 	for i := range t.Events {
 		e := &t.Events[i]

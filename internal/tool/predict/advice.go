@@ -150,8 +150,12 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 			percent1(c.Model), percent1(c.Now)))
 	}
 	if c.Disk > aheadShare*c.Used {
-		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are used. With more memory the kernel reads further ahead; how far is estimated, so that hits and saved disk reads may come out lower.",
-			table.Value(c.Disk, "count"), table.Value(c.Used, "count")))
+		further := "how far is not known here, so that hits and saved disk reads may come out lower."
+		if c.ReadsAhead() {
+			further = "how far is simulated."
+		}
+		out = append(out, fmt.Sprintf("Read-ahead brings %s pages a second from disk for %s that are used. With more memory the kernel reads further ahead; %s",
+			table.Value(c.Disk, "count"), table.Value(c.Used, "count"), further))
 	}
 	return out
 }

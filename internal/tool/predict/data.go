@@ -182,6 +182,7 @@ func (o *Observer) trace(p *Place, of selection, length time.Duration) (t *predi
 		}
 		t.Events = append(t.Events, e.Event)
 	}
+	t.Places, t.Ahead = o.places(pages), o.readAhead()
 	if t.Pages = len(pages); of.exact {
 		t.Asked = o.totals(readers)
 	}
