@@ -101,22 +101,24 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 		Distinct: float64(t.Pages) * scale * PageSize, Wanders: now.wanders()}
 	taken := s.Memory - s.Room
 	var fit []int64
+	var rooms []int
 	for _, m := range sizes {
-		if watched(m-taken, t.Scale) >= 8 {
-			fit = append(fit, m)
+		if room := watched(m-taken, t.Scale); room >= 8 {
+			fit, rooms = append(fit, m), append(rooms, room)
 		}
 	}
 	ready := make(chan *histogram, 1)
 	go func() { ready <- p.histogram() }() // beside the sizes
 	var base *tally
+	here := max(1, watched(s.Cache, t.Scale))
 	if t.Places != nil && c.unused() >= 0.02 {
-		base = p.aheadOfMisses(max(1, watched(s.Cache, t.Scale)), c, perAsked(now))
+		base = p.aheadOfMisses(here, c, perAsked(now))
 	} else {
-		base = p.follow(watched(s.Cache, t.Scale), c.Now)
+		base = p.follow(here, c.Now)
 	}
 	c.around = p.around
 	c.lags = p.lags
-	tallies := p.all(fit, taken)
+	tallies := p.all(rooms, map[int]*tally{here: base})
 	missed, _ = base.missing()
 	c.Model = 1 - missed
 	stack := <-ready
@@ -145,24 +147,42 @@ func (t *Trace) enough() error {
 	return nil
 }
 
-// all plays sizes on all processors.
-func (p *played) all(sizes []int64, taken int64) []*tally {
-	out := make([]*tally, len(sizes))
+// all plays so many watched pages on all processors, but for what is known. Whatever is
+// more than all pages does the same.
+func (p *played) all(rooms []int, known map[int]*tally) []*tally {
+	for i := range rooms {
+		rooms[i] = min(max(1, rooms[i]), p.pages()+1)
+	}
+	var left []int
+	for _, room := range rooms {
+		if _, ok := known[room]; !ok {
+			known[room] = nil
+			left = append(left, room)
+		}
+	}
+	out := make([]*tally, len(left))
 	next := make(chan int)
 	var done sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(sizes)) {
+	for range min(runtime.GOMAXPROCS(0), len(left)) {
 		done.Go(func() {
 			for i := range next {
-				out[i] = p.play(max(1, watched(sizes[i]-taken, p.Scale)))
+				out[i] = p.play(left[i])
 			}
 		})
 	}
-	for i := range sizes {
+	for i := range left {
 		next <- i
 	}
 	close(next)
 	done.Wait()
-	return out
+	for i, room := range left {
+		known[room] = out[i]
+	}
+	all := make([]*tally, len(rooms))
+	for i, room := range rooms {
+		all[i] = known[room]
+	}
+	return all
 }
 
 // point is what one size does. The model's error at the size of now is taken

@@ -54,8 +54,12 @@ func (t *Trace) distances(f func(e *Event, distance int)) {
 func (t *Trace) Raw(sizes []int64) (lists, lru []float64) {
 	p := t.prepare(0, Setting{})
 	stack := p.histogram()
-	for i, tally := range p.all(sizes, 0) {
-		missed, _ := tally.missing()
+	var rooms []int
+	for _, size := range sizes {
+		rooms = append(rooms, watched(size, t.Scale))
+	}
+	for i, x := range p.all(rooms, map[int]*tally{}) {
+		missed, _ := x.missing()
 		lists, lru = append(lists, 1-missed), append(lru, stack.hit(watched(sizes[i], t.Scale)))
 	}
 	return lists, lru

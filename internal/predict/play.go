@@ -81,13 +81,17 @@ func (t *Trace) prepare(room int, s Setting) *played {
 	return p
 }
 
+// pages is how many a cache may have at most.
+func (p *played) pages() int {
+	if p.around == nil {
+		return p.Pages + p.ghost
+	}
+	return p.Pages + p.ghost + p.unseen
+}
+
 // cache is one of a size, with what was in the real one at the beginning.
 func (p *played) cache(room int) *twoList {
-	pages := p.Pages + p.ghost
-	if p.around != nil {
-		pages += p.unseen
-	}
-	c := newTwoList(pages, room, p.Scale, p.host)
+	c := newTwoList(p.pages(), room, p.Scale, p.host)
 	held := min(room, len(p.began)+p.ghost)
 	hot := int(p.act * float64(held))
 	for i := held - 1; i >= 0; i-- {
@@ -112,7 +116,6 @@ func (p *played) cache(room int) *twoList {
 // only how long they were up to two seconds ago. The one is right whose hits in a cache of
 // the real one's size are closer to those that were seen; its tally is given back.
 func (p *played) follow(room int, hit float64) *tally {
-	room = max(1, room)
 	if p.often == 0 {
 		return p.play(room)
 	}
