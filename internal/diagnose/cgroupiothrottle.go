@@ -92,16 +92,22 @@ func (c *Case) ioLimited() Verdict {
 	k := c.victimCulprit()
 	k.Cgroup, k.Device = best.cgroup, best.device
 	c.at(&k, c.topFile(best.device, c.usual()...))
-	lift := c.promise(c.withoutLimit(weight)).advise(
+	away := c.withoutLimit(weight)
+	lift := c.promise(away).advise(
 		fmt.Sprintf("raise or remove the limit %s of the cgroup on %s", best.class, best.device),
 		fmt.Sprintf("the device had its requests for only %s of the waiting time; the rest goes away", percent(1-weight)),
 	)
 	lift.Command = c.ioLimitCommand(&best)
+	twice := fmt.Sprintf("%.0f", 2*best.limit)
+	if unit == "bytes/s" {
+		twice = bytes(2 * best.limit)
+	}
+	double := c.timesFaster(2, away.sure, away.maybe).advise("or double it", fmt.Sprintf("%s a second pass, if the device takes so much", twice))
 	return Verdict{
 		Answer: Yes, Confidence: confidence(max(0.5+(used-throttleNear)*3, min(0.5+share, 0.8)), c.w.Has(sample.BlockThrottled)),
 		Weight: weight * c.blockedWeight(), Culprit: k, Evidence: e,
 		Disprove: "the speed stays the same after the limit is removed",
-		Advice:   []Advice{lift},
+		Advice:   []Advice{lift, double},
 	}
 }
 

@@ -37,13 +37,14 @@ func (c *Case) queueAdvice(d *deviceView) []Advice {
 		Do:     "use a device with more parallelism, or send this one less (cache, larger blocks), if throughput is what is missing",
 		Expect: "more requests are served at the base latency",
 	}
+	text, gain := c.after(figure.OfDevice, 2)
 	rates := c.depthRates()
 	if c.oneByOne(c.device) {
 		more.Do = "attach the loop device with direct I/O (losetup --direct-io=on), so that the disk below gets several requests at a time, or " + more.Do
 		return []Advice{more}
 	}
 	if len(rates) < 2 {
-		return []Advice{more}
+		return []Advice{more.giving(text, gain)}
 	}
 	now := rates[len(rates)-1]
 	for _, r := range rates[:len(rates)-1] {
@@ -54,12 +55,12 @@ func (c *Case) queueAdvice(d *deviceView) []Advice {
 					r.Depth, d.depth),
 				Expect: fmt.Sprintf("one takes %s instead of %s; more in flight do not raise the rate (about %.0f and %.0f a second)",
 					duration(r.Latency), duration(now.Latency), r.Ops, now.Ops),
-			}, more}
+			}, more.giving(text, gain)}
 		}
 	}
 	more.Expect += fmt.Sprintf("; fewer in flight would lower the rate: with %.0f about %.0f a second, with %.0f about %.0f",
 		rates[0].Depth, rates[0].Ops, now.Depth, now.Ops)
-	return []Advice{more}
+	return []Advice{more.giving(text, gain)}
 }
 
 // aheadAdvice is what to do where requests come one by one: more in flight, where
@@ -69,8 +70,9 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 	v := &c.victim
 	latency := Advice{
 		Do:     "cut the latency: local NVMe instead of network storage, or serve the reads from memory",
-		Expect: "the rate grows as the latency falls: half the latency, twice the operations",
+		Expect: "the rate grows as the latency falls",
 	}
+	latency = latency.giving(c.after(figure.OfDevice, 2))
 	ahead := Advice{
 		Do:     "keep several requests in flight: more threads, asynchronous I/O (io_uring), or read-ahead",
 		Expect: "the device serves them in parallel until it is saturated",
@@ -90,6 +92,9 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 		}
 		ahead.Expect = fmt.Sprintf("with %.0f in flight this device did about %.0f operations a second instead of %.0f",
 			two.Depth, two.Ops, one.Ops)
+	}
+	if class := largest(v.wait); class != sample.ClassOther {
+		ahead = ahead.giving(c.after(figure.OfCrowd, 2))
 	}
 	latency.Do = "or " + latency.Do
 	return []Advice{ahead, latency}

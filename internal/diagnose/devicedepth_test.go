@@ -56,7 +56,7 @@ func TestDepthAdvice(t *testing.T) {
 		{"less with fewer", deepCase("async", map[int]float64{1: 100e-6, 32: 130e-6}, 32), queue, "use a device with more parallelism", "with 1 about 10000 a second, with 32 about 246154", "keep about"},
 		{"only one depth was seen", deepCase("async", map[int]float64{32: 1e-3}, 32), queue, "use a device with more parallelism", "base latency", "keep about"},
 		{"two at a time do more", deepCase("read", map[int]float64{1: 100e-6, 2: 110e-6}, 3), ahead, "keep several requests in flight", "22727 operations a second instead of 10000", ""},
-		{"two at a time do no more", deepCase("read", flat, 32), ahead, "cut the latency", "half the latency", "in flight"},
+		{"two at a time do no more", deepCase("read", flat, 32), ahead, "cut the latency", "as the latency falls", "in flight"},
 		{"a walk depends on what it reads", deepCase("other", map[int]float64{1: 100e-6}, 1), ahead, "different parts of the tree", "until it is saturated", "io_uring"},
 		{"faults", deepCase("fault", map[int]float64{1: 100e-6}, 1), ahead, "MADV_WILLNEED", "until it is saturated", "io_uring"},
 	} {

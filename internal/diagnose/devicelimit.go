@@ -21,9 +21,10 @@ func deviceIOPSLimit() Cause {
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the rate of operations rises with more requests in flight",
-						Advice: []Advice{c.twiceTheLimit().advise(
-							"make fewer, larger operations (larger blocks, merge neighbours), keep more in memory, or raise the device's operations limit",
-							fmt.Sprintf("the limit is about %.0f operations a second (of %s now: of twice that, up to twice the bytes); more requests in flight gain nothing; with a limit twice as high", d.ops, bytes(d.size)))},
+						Advice: c.limitAdvice(
+							"raise the device's limit of operations a second, or keep more in memory",
+							fmt.Sprintf("the limit is about %.0f operations a second; more requests in flight gain nothing", d.ops),
+							fmt.Sprintf("or make fewer, larger operations (now %s): larger blocks, neighbours merged", bytes(d.size))),
 					}
 				})
 		},
@@ -40,13 +41,27 @@ func deviceBandwidthLimit() Cause {
 				func(d *deviceView) Verdict {
 					return Verdict{
 						Disprove: "the bandwidth rises with more requests in flight",
-						Advice: []Advice{c.twiceTheLimit().advise(
+						Advice: c.limitAdvice(
 							"read or write less (compress, cache, read only what is needed), or raise the device's bandwidth limit",
-							"the limit is about "+bytes(d.bytes)+"/s; more requests in flight or larger blocks do not help; with a limit twice as high")},
+							"the limit is about "+bytes(d.bytes)+"/s; more requests in flight or larger blocks do not help", ""),
 					}
 				})
 		},
 	}
+}
+
+// limitAdvice is what to do about a limit, and with what a higher one gives; larger
+// operations where that is something to do.
+func (c *Case) limitAdvice(do, expect, larger string) []Advice {
+	with := "with a limit twice as high"
+	if text, _ := c.after(figure.OfLimit, 2); text != "" {
+		with = "with " + text
+	}
+	all := []Advice{c.twiceTheLimit().advise(do, expect+"; "+with)}
+	if larger != "" {
+		all = append(all, Advice{Do: larger, Expect: "as many operations are more bytes, up to a limit of these"}.giving(c.after(figure.OfSize, 4)))
+	}
+	return all
 }
 
 // twiceTheLimit is what a limit twice as high gives: the waiting for it falls by half,

@@ -124,6 +124,12 @@ func (c *Case) working(p promise) promise {
 	return p.plain()
 }
 
+// mayPause tells that the victim sleeps most of the time, and may keep to a rate.
+func (c *Case) mayPause() bool {
+	awake := c.victim.awake()
+	return awake < mostlyAsleep*max(c.threadTime(), awake)
+}
+
 // threadTime is the time, in seconds, of the threads that wait: the whole that
 // their waiting is a share of.
 func (c *Case) threadTime() float64 {

@@ -34,6 +34,7 @@ const (
 // Change is what the device does after one; the first is how it is now.
 type Change struct {
 	Kind    ChangeKind
+	Times   float64 // by how much
 	Name    string
 	Ops     Range // requests a second
 	Size    float64
@@ -42,6 +43,17 @@ type Change struct {
 
 // Range is a figure with the interval that it is expected in.
 type Range struct{ Value, Low, High float64 }
+
+// After is what is done now, and after a change of a kind, by so many times; ok is false
+// where that is not told.
+func (f *Forecast) After(kind ChangeKind, times float64) (now, then Change, ok bool) {
+	for _, x := range f.Changes {
+		if x.Kind == kind && x.Times == times {
+			return f.Changes[0], x, true
+		}
+	}
+	return now, then, false
+}
 
 // loop is who sends a device requests: so many are on their way at a time, each of
 // which is so long elsewhere before it comes again (a closed queueing network of one
@@ -86,35 +98,35 @@ func ForecastOf(w *sample.Window, name string) *Forecast {
 	}
 	likely := max(1, math.Ceil(d.depth-0.05))
 	d.loops = [3]loop{loopOf(likely, d.ops, d.latency), loopOf(max(likely, d.most), d.ops, d.latency), loopOf(max(d.depth, 1e-9), d.ops, d.latency)}
-	f := &Forecast{Changes: []Change{{AsNow, "now", Range{d.ops, d.ops, d.ops}, d.size, d.latency}}}
+	f := &Forecast{Changes: []Change{{AsNow, 1, "now", Range{d.ops, d.ops, d.ops}, d.size, d.latency}}}
 	if d.flat.Found {
 		f.Limit = LimitOps
 		if d.flat.FlatterBytes() || !d.flat.FlatterOps() && d.size >= 64<<10 {
 			f.Limit = LimitBytes
 		}
-		f.add(d, OfLimit, "a limit half as high", d.limited(0.5), d.size)
-		f.add(d, OfLimit, "a limit twice as high", d.limited(2), d.size)
+		f.add(d, OfLimit, 0.5, "a limit half as high", d.limited(0.5), d.size)
+		f.add(d, OfLimit, 2, "a limit twice as high", d.limited(2), d.size)
 	} else {
-		f.add(d, OfDevice, "a device twice as fast", d.served(d.latency/2, d.latency/2), d.size)
+		f.add(d, OfDevice, 2, "a device twice as fast", d.served(d.latency/2, d.latency/2), d.size)
 	}
-	f.add(d, OfCrowd, "half as many in flight", d.crowd(0.5), d.size)
-	f.add(d, OfCrowd, "twice as many in flight", d.crowd(2), d.size)
+	f.add(d, OfCrowd, 0.5, "half as many in flight", d.crowd(0.5), d.size)
+	f.add(d, OfCrowd, 2, "twice as many in flight", d.crowd(2), d.size)
 	for _, x := range []struct {
 		name  string
 		times float64
 	}{{"requests half as large", 0.5}, {"requests twice as large", 2}, {"requests four times as large", 4}} {
-		f.add(d, OfSize, x.name, d.sized(f.Limit, x.times), d.size*x.times)
+		f.add(d, OfSize, x.times, x.name, d.sized(f.Limit, x.times), d.size*x.times)
 	}
 	return f
 }
 
 // add puts a change behind the others; in flight is the likely number of who sends.
-func (f *Forecast) add(d *device, kind ChangeKind, name string, ops Range, size float64) {
+func (f *Forecast) add(d *device, kind ChangeKind, times float64, name string, ops Range, size float64) {
 	latency := 0.0
 	if ops.Value > 0 && kind != OfCrowd { // where it depends on who is left, or joins
 		latency = max(d.alone/2, d.loops[0].n/ops.Value-d.loops[0].elsewhere)
 	}
-	f.Changes = append(f.Changes, Change{kind, name, ops, size, latency})
+	f.Changes = append(f.Changes, Change{kind, times, name, ops, size, latency})
 }
 
 // served is what is done where a request takes so long: likely, and where the most
