@@ -75,7 +75,7 @@ func (s *Scenario) patience() time.Duration {
 
 // checkGuest refuses what only a guest can do elsewhere, and fills in defaults.
 func (s *Scenario) checkGuest() error {
-	for _, steps := range [][]Step{s.Setup, s.Before.changes()} {
+	for _, steps := range [][]Step{s.Setup, s.Before.changes(), s.Remedy.changes()} {
 		for _, step := range steps {
 			if step.Cap != nil && s.VM == nil {
 				return errors.New("only the disk of a virtual machine can be capped: add vm")

@@ -83,6 +83,14 @@ func (r *Remedy) check(s *Scenario) error {
 	return nil
 }
 
+// changes are the settings that it makes, none without one.
+func (r *Remedy) changes() []Step {
+	if r == nil {
+		return nil
+	}
+	return r.Set
+}
+
 // has tells whether a load of that name is started at the beginning.
 func (s *Scenario) has(name string) bool {
 	for _, l := range s.Loads {
