@@ -28,7 +28,7 @@ func (c *Case) after(kind figure.ChangeKind, times float64) (text string, gain p
 	}
 	r, was, unit := then.Ops, now.Ops.Value, " operations a second"
 	say := func(x float64) string { return fmt.Sprintf("%.0f", x) }
-	if now.Size > 0 && then.Size != now.Size {
+	if now.Size > 0 && (then.Size != now.Size || f.Limit == figure.LimitBytes) {
 		r = figure.Range{Value: r.Value * then.Size, Low: r.Low * then.Size, High: r.High * then.Size}
 		was, unit, say = was*now.Size, "", func(x float64) string { return bytes(x) + "/s" }
 	}
