@@ -151,7 +151,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 	var b uint8
 	var ahead *reader
 	if p.around != nil {
-		ahead = &reader{around: p.around, run: int64(p.Scale), cache: c, come: func(page uint32) {
+		ahead = &reader{around: p.around, cache: c, come: func(page uint32) {
 			c.insert(page, false)
 			c.at[page].state |= fresh
 			t.disk[b]++

@@ -26,13 +26,14 @@ const (
 // and nobody asks for them.
 type around struct {
 	order  []uint32 // pages, by file and place
-	place  []int64  // of these
+	runs   []int64  // of these: which run of its file each is of, and files far apart
 	rank   []uint32 // by page: its place in order
 	unseen int      // pages of which nothing was seen; the numbers of these are the last
 
 	missed [parts + 1]float64 // pages that come with one that is missed
 	marks  [parts + 1]float64 // how many of them are marked
 	used   [parts + 1]float64 // pages that come when a marked one is used
+	chains [parts + 1]float64 // how likely any come then: the first of them is marked
 	times  float64            // by how much more of them come than that: cached pages lie in rows
 }
 
@@ -44,15 +45,20 @@ func (t *Trace) aroundOf(first int) *around {
 		seen[i] = uint32(i)
 	}
 	slices.SortFunc(seen, func(x, y uint32) int { return int(t.Places[x] - t.Places[y]) })
-	run := int64(t.Scale)
+	add := func(page uint32, run int64) {
+		a.order, a.runs = append(a.order, page), append(a.runs, run)
+	}
 	for i, page := range seen {
+		run := t.Places[page] / int64(t.Scale)
 		if i > 0 {
-			for at, to := t.Places[seen[i-1]]+run, t.Places[page]-run/2; at < to && to-at <= neighbours*run; at += run {
-				a.order, a.place = append(a.order, uint32(first+a.unseen)), append(a.place, at)
-				a.unseen++
+			if last := a.runs[len(a.runs)-1]; run-last-1 <= neighbours {
+				for between := last + 1; between < run; between++ {
+					add(uint32(first+a.unseen), between)
+					a.unseen++
+				}
 			}
 		}
-		a.order, a.place = append(a.order, page), append(a.place, t.Places[page])
+		add(page, run)
 	}
 	a.rank = make([]uint32, first+a.unseen)
 	for i, page := range a.order {
@@ -69,7 +75,8 @@ func (t *Trace) aroundOf(first int) *around {
 				a.missed[i] += row * float64(min(n, t.Ahead-1)) * (1 - cached)
 				a.marks[i] += row * (1 - cached)
 			}
-			if n < t.Ahead {
+			if n < t.Ahead { // else the next page that is not cached is too far away
+				a.chains[i] += row
 				a.used[i] += row * (1 + float64(larger(n+2, t.Ahead)-1)*(1-cached))
 			}
 			row *= cached
@@ -89,7 +96,6 @@ func larger(pages, most int) int {
 // reader reads ahead for one cache.
 type reader struct {
 	*around
-	run   int64
 	cache *twoList
 	come  func(page uint32)
 	due   float64 // pages that are still to come
@@ -98,23 +104,23 @@ type reader struct {
 
 // cached is which share of the pages around one is, in parts.
 func (r *reader) cached(at int) int {
-	held, runs := 0, 0.0
+	held, all := 0, 0
 	for _, step := range []int{-1, 1} {
-		n, far := 0, int64(0)
+		n, far := 0, 0
 		for i := at + step; i >= 0 && i < len(r.order) && n < neighbours; i += step {
-			distance := max(r.place[i]-r.place[at], r.place[at]-r.place[i])
-			if distance > apart*r.run {
+			distance := max(r.runs[i]-r.runs[at], r.runs[at]-r.runs[i])
+			if distance > apart {
 				break
 			}
-			far = distance
+			far = int(distance)
 			n++
 			if r.cache.has(r.order[i]) {
 				held++
 			}
 		}
-		runs += max(float64(n), float64(far)/float64(r.run))
+		all += max(n, far)
 	}
-	return int(parts * float64(held) / max(1, runs))
+	return (parts*held + all/2) / max(1, all)
 }
 
 // miss reads ahead for a page that is missed.
@@ -128,14 +134,15 @@ func (r *reader) miss(page uint32) {
 func (r *reader) use(page uint32) {
 	r.cache.at[page].state &^= marked
 	at := int(r.rank[page])
-	r.read(at, r.times*r.used[r.cached(at)], r.times)
+	c := r.cached(at)
+	r.read(at, r.times*r.used[c], r.times*r.chains[c])
 }
 
 // read has so many pages come, so many of which are marked: the next ones that are not cached.
 func (r *reader) read(at int, pages, marks float64) {
 	r.due += pages
 	r.owed += marks
-	for i := at + 1; r.due >= 1 && i < len(r.order) && r.place[i]-r.place[i-1] <= apart*r.run; i++ {
+	for i := at + 1; r.due >= 1 && i < len(r.order) && r.runs[i]-r.runs[i-1] <= apart; i++ {
 		page := r.order[i]
 		if r.cache.has(page) {
 			continue

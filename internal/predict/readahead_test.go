@@ -238,11 +238,11 @@ func TestReadAheadOnAverage(t *testing.T) {
 			held[page] = was
 		}
 		missed, marked := float64(came)/n-1, float64(marks)/n
-		came = 0
+		came, marks = 0, 0
 		for range n {
 			file.use(&ahead{start: -9}, most+r.IntN(pages-8*most))
 		}
-		for what, x := range map[string][2]float64{"with a miss": {missed, a.missed[part]}, "marked": {marked, a.marks[part]}, "with a marked page": {float64(came) / n, a.used[part]}} {
+		for what, x := range map[string][2]float64{"with a miss": {missed, a.missed[part]}, "marked": {marked, a.marks[part]}, "with a marked page": {float64(came) / n, a.used[part]}, "marked with one": {float64(marks) / n, a.chains[part]}} {
 			if math.Abs(x[0]-x[1]) > 0.03*x[0]+0.003 {
 				t.Errorf("%d of %d cached: %.3f pages come %s, the model has %.3f", part, parts, x[0], what, x[1])
 			}
@@ -250,11 +250,13 @@ func TestReadAheadOnAverage(t *testing.T) {
 	}
 }
 
-// runAhead lets a whole cache of a size see reads of rows at random, six to a page, and all
-// that the kernel reads ahead for three readers. Many rows are never read.
-func runAhead(room, n int) (t *Trace, act, hit, disk float64) {
-	const rows, per, most = 500, 6, 32
-	const pages = rows*rows/per + 1
+// rows are read at random, six to a page; many never are.
+func rows(r *rand.Rand, _ int) int { return r.IntN(500) * r.IntN(500) / 6 }
+
+// runAhead lets a whole cache of a size see reads of a file, and all that the kernel reads
+// ahead for three readers.
+func runAhead(next pattern, pages, room, n int) (t *Trace, act, hit, disk float64) {
+	const most = 32
 	r := rand.New(rand.NewPCG(3, 5))
 	c := newTwoList(pages, room, 1, false)
 	t = &Trace{Pages: pages, Scale: 1, Length: time.Minute, Ahead: most, Asked: []Total{{0, 0}, {60000, uint64(n)}}}
@@ -287,7 +289,7 @@ func runAhead(room, n int) (t *Trace, act, hit, disk float64) {
 		if i == 2*n {
 			seen, act = true, float64(c.size[activeList])/float64(room)
 		}
-		page, a := r.IntN(rows)*r.IntN(rows)/per, &readers[i%3]
+		page, a := next(r, i), &readers[i%3]
 		at = uint32(60000 * max(0, i-2*n) / n)
 		if !file.has(page) {
 			file.miss(a, page)
@@ -309,23 +311,34 @@ func runAhead(room, n int) (t *Trace, act, hit, disk float64) {
 
 // What a sample of what one cache sees says of others of which more or less is read ahead.
 func TestReadAheadOfOtherSizes(t *testing.T) {
-	const n = 400_000
-	for _, room := range []int{15_000, 23_000} {
-		trace, act, _, _ := runAhead(room, n)
+	const n, table, file = 400_000, 500*500/6 + 1, 32_000
+	for _, c := range []struct {
+		next        pattern
+		pages, room int
+		others      []int
+	}{
+		{rows, table, 15_000, []int{8_000, 15_000, 19_000, 23_000, 27_000}},
+		{rows, table, 23_000, []int{8_000, 15_000, 19_000, 23_000, 27_000}},
+		{uniform(file), file, 16_000, []int{8_000, 20_000, 24_000, 31_700}},
+	} {
+		trace, act, _, _ := runAhead(c.next, c.pages, c.room, n)
 		memory := func(pages int) int64 { return int64(pages) * PageSize }
-		sizes := []int64{memory(8_000), memory(15_000), memory(19_000), memory(23_000), memory(27_000)}
-		c, err := Work(sampled(trace, 8), Setting{Memory: memory(room), Cache: memory(room), Room: memory(room), Active: act}, sizes)
+		var sizes []int64
+		for _, room := range c.others {
+			sizes = append(sizes, memory(room))
+		}
+		curve, err := Work(sampled(trace, 8), Setting{Memory: memory(c.room), Cache: memory(c.room), Room: memory(c.room), Active: act}, sizes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.around == nil {
-			t.Errorf("%d pages: what is read ahead is not simulated", room)
+		if !curve.ReadsAhead() {
+			t.Errorf("%d pages: what is read ahead is not simulated", c.room)
 		}
-		for i := range c.Points {
-			x := &c.Points[i]
-			_, _, hit, disk := runAhead(int(sizes[i]/PageSize), n)
-			if math.Abs(x.Hit-hit) > 0.015 || math.Abs(x.Disk/c.Asked-disk) > 0.035 || hit < x.Low || hit > x.High {
-				t.Errorf("from %d pages to %d: %.3f (%.3f to %.3f) are hits, really %.3f; %.3f from disk, really %.3f", room, sizes[i]/PageSize, x.Hit, x.Low, x.High, hit, x.Disk/c.Asked, disk)
+		for i, room := range c.others {
+			x := &curve.Points[i]
+			_, _, hit, disk := runAhead(c.next, c.pages, room, n)
+			if math.Abs(x.Hit-hit) > 0.015 || math.Abs(x.Disk/curve.Asked-disk) > 0.05 || hit < x.Low || hit > x.High {
+				t.Errorf("from %d of %d pages to %d: %.3f (%.3f to %.3f) are hits, really %.3f; %.3f from disk, really %.3f", c.room, c.pages, room, x.Hit, x.Low, x.High, hit, x.Disk/curve.Asked, disk)
 			}
 		}
 	}
