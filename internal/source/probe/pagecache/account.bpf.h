@@ -10,6 +10,7 @@
 #define CHUNK_SHIFT 6 /* 64 pages share one bitmap */
 #define SCAN_PAGES 512 /* pages ahead of a batch that are looked at with it; the rest later */
 #define MAX_CHUNKS 512 /* bitmaps in one walk: 128 MiB */
+#define MOST_WALKS 17 /* of a call: the kernel reads 2 GiB at most at a time */
 #define FLUSH_CALLS 256 /* calls kept in the task before they are published */
 #define FLUSH_TICKS 64 /* ... or that many jiffies */
 #define NO_SCAN (~0ULL)

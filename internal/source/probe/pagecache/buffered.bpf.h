@@ -38,8 +38,6 @@ static __always_inline bool has_copied(struct task *t, u64 file, u64 index)
 	return index >= from >> page_shift && index < (from + copied) >> page_shift;
 }
 
-#define MOST_WALKS 17 /* of a call: the kernel reads 2 GiB at most at a time */
-
 /* Takes the fresh marks off a range that is longer than one walk, and counts them. */
 __noinline int use_walks_once(u64 file, u64 first, u64 last)
 {

@@ -84,6 +84,18 @@ __noinline int touch_range_once(u64 file, u64 from, u64 to, u32 tgid)
 	return 0;
 }
 
+/* A range that is longer than one walk. */
+__noinline int touch_walks_once(u64 file, u64 from, u64 to, u32 tgid)
+{
+	u32 i;
+
+	for (i = 0; i < MOST_WALKS && from <= to; i++) {
+		touch_range_once(file, from, to, tgid);
+		from = ((from >> touch_shift) + MAX_CHUNKS) << touch_shift;
+	}
+	return 0;
+}
+
 /* A call asks for these pages of a file. */
 static __noinline int touch(u64 file, u64 from, u64 to)
 {
@@ -96,9 +108,9 @@ static __noinline int touch(u64 file, u64 from, u64 to)
 	runs = (to >> touch_shift) - (from >> touch_shift) + 1;
 	if (runs > 2) {
 		if (lacks & LACKS_LOOP)
-			touch_range_once(file, from, to, t.tgid);
+			touch_walks_once(file, from, to, t.tgid);
 		else
-			bpf_loop(runs < MAX_CHUNKS ? runs : MAX_CHUNKS, touch_run, &t, 0);
+			bpf_loop(runs, touch_run, &t, 0);
 		return 0;
 	}
 	touch_run(0, &t);
