@@ -104,7 +104,7 @@ type latencyThread struct {
 	Before    uint8
 	Unwoken   uint8
 	FileState uint8
-	Pad       uint8
+	Settled   uint8
 	FileCall  uint64
 	FileAt    uint64
 	CallBegan uint64

@@ -37,14 +37,14 @@ int COUNTING(on_switch_old, bool preempt, struct task_struct *prev, struct task_
 SEC("tp_btf/sched_wakeup")
 int COUNTING(on_wakeup, struct task_struct *t)
 {
-	woken(t);
+	woken(t, false);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int COUNTING(on_wakeup_new, struct task_struct *t)
 {
-	woken(t);
+	woken(t, true);
 	return 0;
 }
 

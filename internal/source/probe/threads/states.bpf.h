@@ -156,7 +156,7 @@ static __always_inline u64 settle(struct task_struct *t, struct thread *s, u64 n
 
 	if (s->state > RECLAIM_RUN) { /* it got the processor unseen */
 		ADD(missed_switches, 1);
-		if (!s->exec)
+		if (!s->settled)
 			return now;
 		ran = least(ran, now - s->since);
 		move(t, s, s->state, now);
@@ -165,7 +165,7 @@ static __always_inline u64 settle(struct task_struct *t, struct thread *s, u64 n
 			shift(s, s->state, RUNNABLE, queued);
 		return now;
 	}
-	if (!s->in_at || !s->exec || !run_delay_of(t))
+	if (!s->in_at || !s->settled || !run_delay_of(t))
 		return now;
 	all = s->waited + (now - s->in_at);
 	ran = least(ran, all);
@@ -196,6 +196,7 @@ static __always_inline void switched_out(void *ctx, struct task_struct *prev, bo
 	move(prev, s, to, now);
 	s->exec = exec_of(prev);
 	s->run_delay = run_delay_of(prev);
+	s->settled = 1;
 	s->in_at = 0;
 }
 
@@ -218,13 +219,15 @@ static __always_inline void switched_in(struct task_struct *next, u64 now)
 	s->in_at = now;
 }
 
-static __always_inline void woken(struct task_struct *t)
+static __always_inline void woken(struct task_struct *t, bool begins)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct thread *s = thread_of(t, now);
 
 	if (!s || (s->state && !is_blocked(s->state)))
 		return; /* it had not gone yet */
+	if (begins)
+		s->settled = 1; /* of both the scheduler has 0 */
 	if (s->state == DIRTY_PAUSE)
 		s->pausing = 0;
 	move(t, s, RUNNABLE, now);

@@ -52,7 +52,7 @@ struct thread {
 	u8 before;   /* the state that it got the processor from */
 	u8 unwoken;  /* ... without a wake-up that was seen */
 	u8 file_state; /* what it last waited for in a call with a descriptor */
-	u8 pad;
+	u8 settled;  /* exec and run_delay are known: it was seen to begin, or to lose the processor */
 	u64 file_call, file_at;
 #ifdef PARTS
 	u64 call_began; /* ns, 0 outside of the calls that are looked at */

@@ -66,7 +66,7 @@ type threadsThread struct {
 	Before    uint8
 	Unwoken   uint8
 	FileState uint8
-	Pad       uint8
+	Settled   uint8
 	FileCall  uint64
 	FileAt    uint64
 }
