@@ -123,6 +123,9 @@ func (c *Case) fuseAdvice(m *served, f *fuseView, wait float64) []Advice {
 	case f.queue >= longQueue*(f.queue+f.daemon) && f.requests > 0:
 		return []Advice{gain.advise("let the daemon work on more requests at a time: more threads (max_threads, max_idle_threads of libfuse, no -s), or requests that do not wait for each other",
 			fmt.Sprintf("a request spends %s of %s in its queue", duration(f.queue/f.requests), duration((f.queue+f.daemon)/f.requests))), fewer}
+	case !c.w.Has(sample.FuseTime):
+		return []Advice{gain.advise("see what the daemon does with the time: its disk, its network, its server, its locks, its computing",
+			"this kernel does not tell how long its answers take").with(fmt.Sprintf("iocause threads --pid %d", f.pid)), fewer}
 	case f.took == 0:
 		return []Advice{{
 			Do:     fmt.Sprintf("see why process %d does not answer: stopped, in a deadlock, or waiting for its own server; as a last resort abort the connection (umount -f %s, or write 1 to /sys/fs/fuse/connections/N/abort): programs that wait get an error", f.pid, m.point),

@@ -279,7 +279,7 @@ func Catalog() []Info {
 		{MountKind, Count, Gauge, "file system; class the type", "1 for its type, as /proc/self/mountinfo has it: nfs4, fuse.sshfs, cifs; 0 for the host if mounts were read"},
 		{MountFrom, Count, Gauge, "file system; class the source", "1 for what it is mounted from: SERVER:/EXPORT, //SERVER/SHARE, or what a daemon calls itself"},
 		{MountWaiting, Count, Gauge, "file system", "requests that a FUSE daemon has not answered yet, as the kernel counts them (/sys/fs/fuse/connections/N/waiting)"},
-		{MountDaemon, Count, Gauge, "process, file system", "1 for the process that has the connection of a FUSE file system open while requests wait for an answer (/proc/PID/fdinfo, fuse_connection)"},
+		{MountDaemon, Count, Gauge, "process, file system", "1 for the process that has the connection of a FUSE file system open while requests wait for an answer (/proc/PID/fdinfo, fuse_connection); where the kernel does not tell which connection that is, for the one process that has /dev/fuse open, if it is one"},
 		{FuseRequests, Count, Counter, "file system; process, file system; class read, write, sync, names, lock, other", "requests that a FUSE daemon has answered, by who asked. names are LOOKUP, GETATTR, OPEN, READDIR and similar; lock is a wait for another program's file lock"},
 		{FuseQueueTime, Seconds, Counter, "as fuse.requests", "time of these requests in the daemon's queue while its threads were busy, summed; a lower bound if a daemon hands requests from thread to thread"},
 		{FuseDaemonTime, Seconds, Counter, "as fuse.requests", "time from then to the answer, summed: the daemon's work, and its wait for a processor"},

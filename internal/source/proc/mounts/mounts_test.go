@@ -69,6 +69,27 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// A kernel that does not say which connection a descriptor is: the daemon is the one
+// process that has any, and not known where there are several.
+func TestDaemonOfAnUntoldConnection(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", mountinfo)
+	x.Write("proc/self/mountstats", "")
+	x.Write("sys/fs/fuse/connections/51/waiting", "1\n")
+	open := func(pid string) {
+		x.Write("proc/"+pid+"/comm", "sshfs\n")
+		x.Write("proc/"+pid+"/fdinfo/3", "pos:\t0\nflags:\t0100002\nmnt_id:\t25\n")
+		require.NoError(t, os.MkdirAll(x.Dir+"/proc/"+pid+"/fd", 0o755))
+		require.NoError(t, os.Symlink("/dev/fuse", x.Dir+"/proc/"+pid+"/fd/3"))
+	}
+	s := x.Open(Open)
+	open("81")
+	daemon := sample.Entity{Device: "0:51", PID: 81}
+	proctest.Want(t, proctest.Collect(t, s, sample.Last), sample.MountDaemon, daemon, 1)
+	open("90")
+	proctest.WantAbsent(t, proctest.Collect(t, s, sample.Last), sample.MountDaemon, daemon)
+}
+
 // What the clients of CIFS and Ceph count is of the file system that it is of.
 func TestShares(t *testing.T) {
 	x := proctest.NewTree(t)
