@@ -15,13 +15,15 @@ const (
 	smallPiece  = 32 << 10 // bytes of a request up to which a large call is in pieces
 	manyPieces  = 4        // requests that serve one call: read-ahead and the queue make two of some
 	enoughOfOne = 100      // requests, for their mean size to be one
+	forSpace    = 0.3      // of the waiting is for free space
 )
 
 // fileSystemFull: large reads or writes become many small requests, because the space
-// that the file system could give to the file was in small pieces.
+// that the file system could give to the file was in small pieces; or writers wait until
+// what was written before has its place on the disk, because there is little left.
 func fileSystemFull() Cause {
 	return Cause{
-		ID: FileSystemFull, Title: "large reads or writes are in many small pieces on the disk: the file system is fragmented or nearly full",
+		ID: FileSystemFull, Title: "the file system is fragmented or nearly full: large calls are in many small pieces, or writers wait for space",
 		Needs: [][]sample.Metric{{sample.BlockOps}, {sample.ProcWriteCalls}},
 		Over:  append(deviceCauses(), DirtyThrottling, SyncWrites, ColdCache),
 		Judge: func(c *Case) Verdict {
@@ -35,9 +37,12 @@ func fileSystemFull() Cause {
 			case c.device == "":
 				return no("no device did any I/O")
 			}
+			if t := c.victim.waits[sample.ClassSpace]; c.part(t) >= forSpace {
+				return c.shortOfSpace(t)
+			}
 			p, point, left := c.pieces(), "", 1.0
-			if at, of, ok := c.fileSystemLeft(); ok {
-				point, left = at, of
+			if at, free, size, ok := c.fileSystemLeft(); ok {
+				point, left = at, free/size
 			}
 			full := ""
 			if left < nearlyFull {
@@ -102,22 +107,52 @@ func (c *Case) pieces() pieces {
 	return *p
 }
 
-// fileSystemLeft is where the victim's file system is mounted, and which part of it is
-// free; of several on its device, the one that holds its busiest file.
-func (c *Case) fileSystemLeft() (point string, left float64, ok bool) {
+// shortOfSpace is the finding about who waited some seconds, summed over threads, for
+// free space. What is written gets its place on the disk only when it is written back.
+// As long as less than twice of what is dirty is free, ext4 has each writer start that,
+// and wait for it (fs/ext4/inode.c, ext4_nonda_switch).
+func (c *Case) shortOfSpace(t float64) Verdict {
+	e := []Evidence{
+		c.partOf("time blocked for want of space", c.victim.shareOf(t, c.w.Seconds()), sample.WaitFor).as("time-blocked-for-space"),
+	}
+	do := "make room on the file system, until twice of what programs have written and the disk not yet has is free"
+	point, free, size, ok := c.fileSystemLeft()
+	if ok {
+		e = append(e,
+			c.figure("free space of "+point, free/size, "ratio", sample.FSAvailable).as("free-space"),
+			c.figure("free space of "+point, free, "bytes", sample.FSAvailable).as("free-bytes"))
+		do = fmt.Sprintf("make room on %s, until twice of what programs have written and the disk not yet has is free: %s is now", point, bytes(free))
+	}
+	room := c.promise(removal{maybe: t}).advise(do, "writes end in memory, as long as the disk keeps up")
+	if ok && typeable(point) {
+		room.Command = "df -h " + point
+	}
+	less := Advice{
+		Do:     "or let less be written and not yet on the disk: vm.dirty_bytes of half of what is free at most",
+		Expect: "the file system no longer has each writer wait; who writes faster than the disk is paused at that limit in place of it",
+	}
+	return Verdict{
+		Answer: Yes, Confidence: confidence(1, true), Weight: c.part(t), Culprit: c.culprit(), Evidence: e,
+		Disprove: "the same writes on an empty file system of the same disk wait as long", Advice: []Advice{room, less},
+	}
+}
+
+// fileSystemLeft is where the victim's file system is mounted, and how many bytes of how
+// many are free; of several on its device, the one that holds its busiest file.
+func (c *Case) fileSystemLeft() (point string, free, size float64, ok bool) {
 	path, found := c.w.Files[c.topFile("", c.usual()...)].Path, 0
-	c.w.Each(sample.FSSize, func(e sample.Entity, size *sample.Series) {
-		free, known := c.w.Value(sample.FSAvailable, e)
-		if e.Device != c.device || !known || size.Last() == 0 {
+	c.w.Each(sample.FSSize, func(e sample.Entity, s *sample.Series) {
+		left, known := c.w.Value(sample.FSAvailable, e)
+		if e.Device != c.device || !known || s.Last() == 0 {
 			return
 		}
 		found++
 		holds := path == e.Class || strings.HasPrefix(path, strings.TrimSuffix(e.Class, "/")+"/")
 		if found == 1 || holds && len(e.Class) > len(point) {
-			point, left = e.Class, free/size.Last()
+			point, free, size = e.Class, left, s.Last()
 		}
 	})
-	return point, left, found > 0
+	return point, free, size, found > 0
 }
 
 // piecesAdvice is what to change: at the space, and at the files that are in pieces.

@@ -40,6 +40,7 @@ const (
 	ClassFUSE      = "fuse"
 	ClassSwap      = "swap"
 	ClassLimit     = "limit"
+	ClassSpace     = "space"
 	ClassUnknown   = "unknown"
 
 	// Kinds of locks.

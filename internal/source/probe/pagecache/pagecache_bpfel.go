@@ -212,7 +212,7 @@ type pagecacheTwiceRow struct {
 type pagecacheWaitTimes struct {
 	_           structs.HostLayout
 	Ns          [9]uint64
-	ForNs       [13]uint64
+	ForNs       [14]uint64
 	Flocks      uint64
 	PauseNs     uint64
 	Pauses      uint64

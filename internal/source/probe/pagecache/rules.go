@@ -8,9 +8,9 @@ import (
 
 // What a thread waits for, in the order of enum wait_for in account.bpf.h. They
 // are the Class of wait.for; the first is what no stack told.
-func waitsFor() [13]string {
-	return [13]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
-		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal, sample.ClassLimit}
+func waitsFor() [14]string {
+	return [14]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
+		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal, sample.ClassLimit, sample.ClassSpace}
 }
 
 // waitIn names kernel functions in which a thread sleeps, and what it then waits
@@ -35,9 +35,11 @@ func waitIn() map[string][]string {
 		// what the kernel writes from the page cache
 		sample.ClassWriteback: {
 			"folio_wait_writeback", "folio_wait_writeback_killable", "folio_wait_stable", "wait_on_page_writeback", "__filemap_fdatawait_range",
-			"wb_wait_for_completion", "sync_inodes_sb", "inode_wait_for_writeback", "__inode_wait_for_writeback", "file_write_and_wait_range",
+			"sync_inodes_sb", "sync_filesystem", "inode_wait_for_writeback", "__inode_wait_for_writeback", "file_write_and_wait_range",
 			"btrfs_wait_ordered_range", "btrfs_start_ordered_extent", "btrfs_start_ordered_extent_nowriteback", "btrfs_wait_ordered_extents",
 		},
+		// free space: what was written must get its place on the disk before more is taken
+		sample.ClassSpace: {"try_to_writeback_inodes_sb"},
 		// a commit of the journal, as a sync wants it
 		sample.ClassCommit: {
 			"jbd2_log_wait_commit", "ext4_fc_commit", "jbd2_fc_begin_commit",
