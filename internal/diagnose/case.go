@@ -40,6 +40,7 @@ type Case struct {
 type victim struct {
 	pid         int
 	process     sample.Process
+	several     bool               // it stands for several processes
 	wait        map[string]float64 // seconds blocked, by what it waits in
 	waitTotal   float64            // of these, all
 	waits       map[string]float64 // seconds blocked, by what for; nil where that is not known
@@ -131,7 +132,7 @@ func inCgroup(path, top string) bool {
 // back to the delay account of the kernel.
 func (c *Case) measure(pid int) victim {
 	w := c.w
-	v := victim{pid: pid, process: w.Processes[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
+	v := victim{pid: pid, process: w.Processes[pid], several: c.stand[pid] > 1, wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
 	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassFault, sample.ClassAsync, sample.ClassOther} {
 		if s, ok := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class}); ok {
 			v.wait[class] = s

@@ -82,10 +82,11 @@ func (v *victim) share(seconds float64) float64 {
 // what the others do depends on them, or not: the truth is between what they wait and
 // that as a part of all that is done. A thread of 7z that waited 11 % of the window for
 // its files beside two that compressed them, 6 % of all, held them up by 5 %; one of
-// mksquashfs, 39 and 23 %, by 26 to 35 %.
+// mksquashfs, 39 and 23 %, by 26 to 35 %. Processes that are judged as one are no such
+// threads: none of them fetches for another.
 func (v *victim) ahead(seconds float64) bool {
 	t := v.blocked()
-	if v.spans.weighted <= 0 || t <= 0 {
+	if v.spans.weighted <= 0 || t <= 0 || v.several {
 		return false
 	}
 	awake := t * t / v.spans.weighted // of those that wait, which are alike in that

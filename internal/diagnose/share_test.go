@@ -247,6 +247,15 @@ func TestWhoIsHeldUp(t *testing.T) {
 			m.row(2)
 			m.put(sample.CPUIdle, sample.Entity{}, 3)
 		}, "cold-cache", "gzip", 400},
+		{"compressors of files, four at a time, of which every other is cold", func(m machine) {
+			for i := range 400 {
+				t := thread{wait: 0.01 * float64((i+1)%2), cpu: 0.08}
+				m.process(100+i, "gzip", "read", t)
+				m.PutProcess(100+i, sample.Process{Comm: "gzip", MemoryCgroup: "/", IOCgroup: "/", Start: time.Hour + time.Duration(i/4)*100*time.Millisecond})
+				m.reads(100+i, 128)
+			}
+			m.put(sample.CPUIdle, sample.Entity{}, 5)
+		}, "cold-cache", "gzip", 200},
 		{"a shell's loop that waits for a processor", func(m machine) {
 			for pid := 100; pid < 300; pid++ {
 				m.process(pid, "rsync", "read", thread{cpu: 0.02})
