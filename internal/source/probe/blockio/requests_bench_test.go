@@ -67,12 +67,12 @@ func loop(b *testing.B, bytes int64) *os.File {
 	return f
 }
 
-// iocb is struct iocb of linux/aio_abi.h.
+// iocb is struct iocb of linux/aio_abi.h for a read: its key, flags, opcode and priority
+// are 0.
 type iocb struct {
 	data       uint64
-	key, flags uint32
-	opcode     uint16
-	priority   int16
+	_, _       uint32
+	_, _       uint16
 	fd         uint32
 	buf, bytes uint64
 	offset     int64
