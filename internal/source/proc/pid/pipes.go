@@ -40,17 +40,17 @@ func (s *source) emitPipes(found []outcome, into sample.Sink) {
 		s.addPipes(pid, &p)
 	}
 	feeds := p.feeds()
+	next := map[int][]int{} // by process: to whom it writes, and who writes to it
+	for e := range feeds {
+		next[e.from], next[e.to] = append(next[e.from], e.to), append(next[e.to], e.from)
+	}
 	reached := map[int]bool{}
 	for todo := busy; len(todo) > 0; {
 		pid := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if !reached[pid] {
 			reached[pid] = true
-			for e := range feeds {
-				if e.from == pid || e.to == pid {
-					todo = append(todo, e.from, e.to)
-				}
-			}
+			todo = append(todo, next[pid]...)
 		}
 	}
 	for e := range feeds {
