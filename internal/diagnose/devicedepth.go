@@ -37,12 +37,12 @@ func (c *Case) queueAdvice(d *deviceView) []Advice {
 		Do:     "use a device with more parallelism, or send this one less (cache, larger blocks), if throughput is what is missing",
 		Expect: "more requests are served at the base latency",
 	}
-	text, gain := c.after(figure.OfDevice, 2)
 	rates := c.depthRates()
 	if c.oneByOne(c.device) {
 		more.Do = "attach the loop device with direct I/O (losetup --direct-io=on), so that the disk below gets several requests at a time, or " + more.Do
 		return []Advice{more}
 	}
+	text, gain := c.after(figure.OfDevice, 2)
 	if len(rates) < 2 {
 		return []Advice{more.giving(text, gain)}
 	}
@@ -93,7 +93,7 @@ func (c *Case) aheadAdvice(d *deviceView) []Advice {
 		ahead.Expect = fmt.Sprintf("with %.0f in flight this device did about %.0f operations a second instead of %.0f",
 			two.Depth, two.Ops, one.Ops)
 	}
-	if class := largest(v.wait); class != sample.ClassOther {
+	if largest(v.wait) != sample.ClassOther {
 		ahead = ahead.giving(c.after(figure.OfCrowd, 2))
 	}
 	latency.Do = "or " + latency.Do

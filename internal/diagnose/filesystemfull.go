@@ -40,11 +40,11 @@ func fileSystemFull() Cause {
 			if t := c.victim.waits[sample.ClassSpace]; c.part(t) >= forSpace {
 				return c.shortOfSpace(t)
 			}
-			p, point, left := c.pieces(), "", 1.0
-			if at, free, size, ok := c.fileSystemLeft(); ok {
-				point, left = at, free/size
+			p, left, full := c.pieces(), 1.0, ""
+			point, free, size := c.fileSystemLeft()
+			if point != "" {
+				left = free / size
 			}
-			full := ""
 			if left < nearlyFull {
 				full = fmt.Sprintf("the file system at %s has %s left, but ", point, percent(left))
 			}
@@ -116,17 +116,14 @@ func (c *Case) shortOfSpace(t float64) Verdict {
 		c.partOf("time blocked for want of space", c.victim.shareOf(t, c.w.Seconds()), sample.WaitFor).as("time-blocked-for-space"),
 	}
 	do := "make room on the file system, until twice of what programs have written and the disk not yet has is free"
-	point, free, size, ok := c.fileSystemLeft()
-	if ok {
+	point, free, size := c.fileSystemLeft()
+	if point != "" {
 		e = append(e,
 			c.figure("free space of "+point, free/size, "ratio", sample.FSAvailable).as("free-space"),
 			c.figure("free space of "+point, free, "bytes", sample.FSAvailable).as("free-bytes"))
 		do = fmt.Sprintf("make room on %s, until twice of what programs have written and the disk not yet has is free: %s is now", point, bytes(free))
 	}
-	room := c.promise(removal{maybe: t}).advise(do, "writes end in memory, as long as the disk keeps up")
-	if ok && typeable(point) {
-		room.Command = "df -h " + point
-	}
+	room := roomAdvice(c.promise(removal{maybe: t}), point, do, "writes end in memory, as long as the disk keeps up")
 	less := Advice{
 		Do:     "or let less be written and not yet on the disk: vm.dirty_bytes of half of what is free at most",
 		Expect: "the file system no longer has each writer wait; who writes faster than the disk is paused at that limit in place of it",
@@ -138,8 +135,9 @@ func (c *Case) shortOfSpace(t float64) Verdict {
 }
 
 // fileSystemLeft is where the victim's file system is mounted, and how many bytes of how
-// many are free; of several on its device, the one that holds its busiest file.
-func (c *Case) fileSystemLeft() (point string, free, size float64, ok bool) {
+// many are free, "" where that is not known; of several on its device, the one that holds
+// its busiest file.
+func (c *Case) fileSystemLeft() (point string, free, size float64) {
 	path, found := c.w.Files[c.topFile("", c.usual()...)].Path, 0
 	c.w.Each(sample.FSSize, func(e sample.Entity, s *sample.Series) {
 		left, known := c.w.Value(sample.FSAvailable, e)
@@ -152,7 +150,16 @@ func (c *Case) fileSystemLeft() (point string, free, size float64, ok bool) {
 			point, free, size = e.Class, left, s.Last()
 		}
 	})
-	return point, free, size, found > 0
+	return point, free, size
+}
+
+// roomAdvice is to make room on a file system, "" where it is not known which.
+func roomAdvice(gain promise, point, do, expect string) Advice {
+	a := gain.advise(do, expect)
+	if typeable(point) {
+		a.Command = "df -h " + point
+	}
+	return a
 }
 
 // piecesAdvice is what to change: at the space, and at the files that are in pieces.
@@ -170,11 +177,8 @@ func (c *Case) piecesAdvice(point string, left float64, k *Culprit, gain promise
 	if left >= nearlyFull {
 		return []Advice{join, keep}
 	}
-	room := gain.advise(
+	room := roomAdvice(gain, point,
 		fmt.Sprintf("make room on %s: %s is free; 10 to 20 %% should be", cmp.Or(point, "the file system"), percent(left)),
 		"free space is then in larger pieces; files that exist stay in theirs until they are written anew")
-	if typeable(point) {
-		room.Command = "df -h " + point
-	}
 	return []Advice{room, join, keep}
 }

@@ -34,7 +34,7 @@ func (c *Case) after(kind figure.ChangeKind, times float64) (text string, gain p
 	}
 	text = fmt.Sprintf("%s about %s%s (%s to %s) in place of %s", then.Name, say(r.Value), unit, say(r.Low), say(r.High), say(was))
 	if c.hasDeviceToItself() {
-		if gain = (promise{low: r.Low / was, high: r.High / was}).plain(); c.mayPause() {
+		if gain = (promise{low: r.Low / was, high: r.High / was}).plain(); c.mayPause(c.threadTime()) {
 			gain.low = 0
 		}
 	}

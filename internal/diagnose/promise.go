@@ -77,7 +77,7 @@ func (c *Case) promise(r removal) promise {
 		whole = max(whole, n*c.w.Seconds())
 	}
 	var p promise
-	paced := v.awake() < mostlyAsleep*whole
+	paced := c.mayPause(whole)
 	if r.sure > 0 && !paced {
 		p.low = whole / (max(0, whole-r.sure) + unaccounted*whole)
 	}
@@ -124,11 +124,8 @@ func (c *Case) working(p promise) promise {
 	return p.plain()
 }
 
-// mayPause tells that the victim sleeps most of the time, and may keep to a rate.
-func (c *Case) mayPause() bool {
-	awake := c.victim.awake()
-	return awake < mostlyAsleep*max(c.threadTime(), awake)
-}
+// mayPause tells that the victim sleeps most of a time, in seconds, and may keep to a rate.
+func (c *Case) mayPause(whole float64) bool { return c.victim.awake() < mostlyAsleep*whole }
 
 // threadTime is the time, in seconds, of the threads that wait: the whole that
 // their waiting is a share of.
