@@ -105,14 +105,10 @@ func (p *Probe) nearOwners(phase sample.Phase, into sample.Sink, ended func(uint
 		if o.Id == 0 || o.Key.Dev == 0 { // free, or just taken
 			return
 		}
-		ops := operations(&o.Io)
-		if ended(o.Key.Tgid) {
-			if was, known := p.near.rests[o.Key]; known && was == ops {
-				tell(&o.Key, &o.Io, into.PutLast)
-				failed = errors.Join(failed, empty[blockioNearOwner](p.near.owners, int64(place)*int64(unsafe.Sizeof(o))))
-				return
-			}
-			now[o.Key] = ops
+		if ended(o.Key.Tgid) && p.near.rests.rested(o.Key, operations(&o.Io), now) {
+			tell(&o.Key, &o.Io, into.PutLast)
+			failed = errors.Join(failed, empty[blockioNearOwner](p.near.owners, int64(place)*int64(unsafe.Sizeof(o))))
+			return
 		}
 		if phase.Closes() {
 			tell(&o.Key, &o.Io, into.PutTotal)

@@ -105,22 +105,9 @@ func takeAll(t *testing.T, p *Probe) {
 func TestPlacesAreFreed(t *testing.T) {
 	const count = 211
 	path := bpftest.File(t, count)
-	h := host.Live()
-	h.Self = 0
-	source, err := Open(h)
-	bpftest.Need(t, "bpf", err)
-	p := source.(*Probe)
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := opened(t)
 	r := sample.NewRecorder(time.Now())
-	collect := func(phase sample.Phase) {
-		t.Helper()
-		p.sweep = bpf.Sweep{} // which is due
-		bpftest.Collect(t, p, phase, r)
-	}
+	collect := func(phase sample.Phase) { collectDue(t, p, phase, r) }
 	places := func(pid int) (n int) {
 		err := bpf.Each(p.probe.Map("near_owners"), func(_ uint32, o blockioNearOwner) {
 			if o.Id != 0 && int(o.Key.Tgid) == pid {

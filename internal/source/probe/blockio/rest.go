@@ -13,6 +13,16 @@ import (
 // complete after the process that made it has ended: so ending alone is not enough.
 type rests[K comparable] map[K]uint64
 
+// rested tells whether a row has not grown since the last sweep; one that has is noted in
+// now for the next.
+func (before rests[K]) rested(k K, count uint64, now rests[K]) bool {
+	if was, known := before[k]; known && was == count {
+		return true
+	}
+	now[k] = count
+	return false
+}
+
 // sweep tells the rows that may go and have rested for the last time, and where a
 // window ends all others.
 func sweep[K comparable, V any](m *ebpf.Map, before *rests[K], phase sample.Phase, into sample.Sink,
@@ -20,15 +30,7 @@ func sweep[K comparable, V any](m *ebpf.Map, before *rests[K], phase sample.Phas
 ) error {
 	now := rests[K]{}
 	err := bpf.Totals(m, phase, into, func(k *K, v *V) bool {
-		if !mayGo(k) {
-			return false
-		}
-		was, known := (*before)[*k]
-		if known && was == count(v) {
-			return true
-		}
-		now[*k] = count(v)
-		return false
+		return mayGo(k) && before.rested(*k, count(v), now)
 	}, tell)
 	*before = now
 	return err

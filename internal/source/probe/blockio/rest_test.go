@@ -11,10 +11,9 @@ import (
 	"iocause/internal/sample"
 )
 
-// What a process did that has ended is told to the last request, also what
-// completes after its end; then its row is given up. The device's sum goes on from
-// where it was.
-func TestRowsThatRest(t *testing.T) {
+// opened is the probe, which counts what this process does like anybody else's.
+func opened(t *testing.T) *Probe {
+	t.Helper()
 	h := host.Live()
 	h.Self = 0
 	source, err := Open(h)
@@ -25,6 +24,21 @@ func TestRowsThatRest(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return p
+}
+
+// collectDue collects when a sweep is due.
+func collectDue(t *testing.T, p *Probe, phase sample.Phase, r *sample.Recorder) {
+	t.Helper()
+	p.sweep = bpf.Sweep{}
+	bpftest.Collect(t, p, phase, r)
+}
+
+// What a process did that has ended is told to the last request, also what
+// completes after its end; then its row is given up. The device's sum goes on from
+// where it was.
+func TestRowsThatRest(t *testing.T) {
+	p := opened(t)
 	const dev = 4095 << 20 // no disk of this machine has that number
 	ended, self := uint32(bpftest.Ended(t)), uint32(os.Getpid())
 	set := func(tgid uint32, ops uint64) {
@@ -41,11 +55,7 @@ func TestRowsThatRest(t *testing.T) {
 		return p.probe.Map("by_owner").Lookup(blockioOwnerKey{Tgid: tgid, Dev: dev}, &io) == nil
 	}
 	r := sample.NewRecorder(time.Now())
-	collect := func(phase sample.Phase) {
-		t.Helper()
-		p.sweep = bpf.Sweep{} // which is due
-		bpftest.Collect(t, p, phase, r)
-	}
+	collect := func(phase sample.Phase) { collectDue(t, p, phase, r) }
 	device := sample.Entity{Device: p.lookup.Disk(dev), Class: "read"}
 	check := func(when string, w *sample.Window, ofEnded, ofSelf float64) {
 		t.Helper()
