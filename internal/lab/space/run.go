@@ -50,8 +50,11 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 		return nil, err
 	}
 	p = &Proof{Situation: s}
-	primary, named := "", false
-	for again := true; again; again = o.IfNamed && !named && p.Looks < looks {
+	primary, named, most := "", false, 1
+	if o.IfNamed {
+		most = looks
+	}
+	for !named && p.Looks < most {
 		if err := p.ask(ctx, st, o, say); err != nil {
 			return nil, err
 		}
