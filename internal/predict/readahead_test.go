@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"iocause/internal/bpf/bpftest"
 )
 
 // ahead is where a reader's read-ahead stands: file_ra_state.
@@ -122,7 +125,7 @@ func TestKernelReadsAhead(t *testing.T) {
 	}
 	defer syscall.Munmap(memory)
 	if slices.Contains(residentOf(t, memory), 1) {
-		t.Skip("/var/tmp is in memory")
+		bpftest.Need(t, "bpf", errors.New("a disk below /var/tmp"))
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	buf := make([]byte, PageSize)
