@@ -24,6 +24,10 @@ struct file___mapping {
 struct vm_area_struct {
 	struct file *vm_file;
 };
+struct readahead_control {
+	struct address_space *mapping;
+	unsigned long _index;
+};
 struct vm_fault {
 	struct vm_area_struct *vma;
 	unsigned long pgoff;
@@ -77,6 +81,51 @@ static __always_inline struct inode *faulting(struct vm_fault *vmf)
 		return faults((void *)ARGUMENT0(ctx));				\
 	}
 
+/*
+ * The programs that see what a read has to have now, with what is read ahead for it:
+ * needed(file_hash, index, pages) is called of each, at the tracepoint, at its event, or
+ * at the function that it was put into (6.15). Who includes this has a file_hash.
+ */
+#define READAHEAD_PROGRAMS(needed)						\
+	SEC("tp_btf/page_cache_sync_ra")					\
+	int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request) \
+	{									\
+		inode = LOOSE(struct inode, inode);				\
+		return needed(file_hash(inode->i_ino, inode->i_sb->s_dev), index, request); \
+	}									\
+	SEC("tracepoint/readahead/page_cache_sync_ra")				\
+	int COUNTING_EVENT(event_sync_readahead, trace_event_raw_page_cache_ra_op) \
+	{									\
+		return needed(file_hash(event->i_ino, event->s_dev), event->index, event->req_count); \
+	}									\
+	static __always_inline int needs(struct readahead_control *control, u64 request) \
+	{									\
+		struct inode *inode = OF(control, mapping, host);		\
+										\
+		return needed(file_hash(OF(inode, i_ino), OF(inode, i_sb, s_dev)), OF(control, _index), request); \
+	}									\
+	SEC("fentry/page_cache_sync_ra")					\
+	int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request) \
+	{									\
+		return needs(LOOSE(struct readahead_control, control), request); \
+	}									\
+	/* Before fcd9ae4f7f3b (5.12) with a file's own state between. */	\
+	SEC("fentry/page_cache_sync_ra")					\
+	int COUNTING(sync_readahead_old, struct readahead_control *control, void *state, unsigned long request) \
+	{									\
+		return needs(LOOSE(struct readahead_control, control), request); \
+	}									\
+	SEC("kprobe")								\
+	int COUNTING_CALL(sync_readahead_called)				\
+	{									\
+		return needs((void *)ARGUMENT0(ctx), ARGUMENT1(ctx));		\
+	}									\
+	SEC("kprobe")								\
+	int COUNTING_CALL(sync_readahead_old_called)				\
+	{									\
+		return needs((void *)ARGUMENT0(ctx), ARGUMENT2(ctx));		\
+	}
+
 static __always_inline u32 batch_size(struct folio_batch *batch)
 {
 	return bpf_core_type_exists(struct folio_batch) ? OF(batch, nr) : OF((struct pagevec *)batch, nr);
@@ -100,4 +149,15 @@ static __always_inline u64 batch_end(const void *at, u32 nr)
 	if (flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_head))
 		pages = large_pages(f);
 	return READ_FOLIO(f, index) + pages - 1;
+}
+
+/*
+ * Whether a look-up at index, of a call up to end, may be the rest of a call of as many
+ * pages as the one before, which it follows at once: the kernel tells nothing of a batch
+ * whose last folio is being read. Of one page none is left out. That the thread has
+ * waited for that folio is for who asks to know.
+ */
+static __always_inline bool may_follow(u64 last, u64 request, u64 index, u64 end)
+{
+	return request > 1 && index > last + 1 && end - last - request <= 1;
 }

@@ -38,12 +38,18 @@ static __always_inline bool goes_on(struct place *p, u64 file, u64 index, u64 en
 	return p->file == file && p->last == end && index > p->index && index != p->last;
 }
 
-/* A call asks for index..end, of which last is the last that the file has. */
+/*
+ * Whether the pages behind the call before are the beginning of the one that looks up
+ * index. io_uring goes on with a call without waiting.
+ */
+static __always_inline bool left_out(struct place *p, u64 file, u64 index, u64 end, bool waited)
+{
+	return p->file == file && may_follow(p->last, p->request, index, end) && (waited || in_uring());
+}
+
+/* A call asks for from..end, and looks up index; last is the last of them that the file has. */
 static __always_inline int begins(struct place *p, struct range *r, u64 index, u64 from, u64 end, u64 last)
 {
-	/* a batch whose last folio was not read yet returned without an event */
-	if (from == index && p->file == r->file && index > p->last + 1 && end - p->last - p->request <= 1)
-		from = p->last + 1;
 	p->request = end - from + 1;
 	if (p->file == r->file && p->last == from)
 		from++; /* starts on the page where the last call ended: the same access, as the kernel sees it too */
@@ -72,7 +78,9 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 		}
 		count_cycle(s);
 		s->at.calls++;
-		begins(&s->at, &r, index, index, end, last);
+		if (left_out(&s->at, r.file, index, end, false)) /* who waits leaves the seat */
+			from = s->at.last + 1;
+		begins(&s->at, &r, index, from, end, last);
 		call_goes_on(s);
 		return 0;
 	}
@@ -86,8 +94,12 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 		return 0;
 	}
 	begin_read(t);
-	if (t->ra_file == r.file && t->ra_last == end && t->ra_index < index)
-		from = t->ra_index;
+	if (t->ra_file == r.file && t->ra_last == end) {
+		if (t->ra_index < index)
+			from = t->ra_index;
+	} else if (left_out(&t->at, r.file, index, end, t->missing)) {
+		from = t->at.last + 1;
+	}
 	t->ra_file = 0;
 	begins(&t->at, &r, index, from, end, last);
 	take_seat(s, t);
@@ -257,10 +269,9 @@ int buffered_read_returned(void *ctx)
 	return t && end_call(&t->called, CALL_BUFFERED_READ) ? has_read((void *)t->called.argument[0], t->called.argument[2], RETURNED(ctx)) : 0;
 }
 
-static __always_inline int needed(u64 ino, u32 dev, u64 index, u64 request)
+static __always_inline int needed(u64 file, u64 index, u64 request)
 {
 	struct reader *t;
-	u64 file;
 
 	leave_seat(current_task());
 	t = reader_of(current_task());
@@ -269,7 +280,6 @@ static __always_inline int needed(u64 ino, u32 dev, u64 index, u64 request)
 	if (!t->ra_file) /* the call's first: what was noted before led to no event, as in a direct read */
 		t->missed_at = 0;
 	missed(t, current_task());
-	file = file_hash(ino, dev);
 	if (t->ra_file == file && t->ra_last == index + request - 1)
 		return 0;
 	t->ra_file = file;
@@ -278,17 +288,7 @@ static __always_inline int needed(u64 ino, u32 dev, u64 index, u64 request)
 	return 0;
 }
 
-SEC("tp_btf/page_cache_sync_ra")
-int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
-{
-	return needed(inode->i_ino, inode->i_sb->s_dev, index, request);
-}
-
-SEC("tracepoint/readahead/page_cache_sync_ra")
-int COUNTING_EVENT(event_sync_readahead, trace_event_raw_page_cache_ra_op)
-{
-	return needed(event->i_ino, event->s_dev, event->index, event->req_count);
-}
+READAHEAD_PROGRAMS(needed)
 
 static __always_inline void look_at_folio(struct folio *folio, struct inode *inode, u32 kind)
 {

@@ -105,6 +105,22 @@ func mapped() bpf.Capability {
 	}}
 }
 
+// demand is what a read had to have: where a call begins of which the kernel tells only
+// the rest. Without it calls that miss more than one page are told of in part at the
+// tracepoint.
+func demand() bpf.Capability {
+	const function = "page_cache_sync_ra"
+	return bpf.Capability{Name: "demand", Optional: true, Ways: []bpf.Way{
+		{By: bpf.ByTracepoint, Programs: []bpf.Program{{
+			Name: "on_sync_readahead", Tracepoint: function, Events: []bpf.Program{{Name: "event_sync_readahead", Event: "readahead/" + function}},
+		}}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead", Entry: function, Arguments: 2}}},
+		{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead_old", Entry: function, Arguments: 3}}},
+		{By: bpf.ByKprobe, Constants: untyped(), Programs: []bpf.Program{{Name: "sync_readahead_called", Call: function, Arguments: 2}}},
+		{By: bpf.ByKprobe, Constants: untyped(), Programs: []bpf.Program{{Name: "sync_readahead_old_called", Call: function, Arguments: 3}}},
+	}}
+}
+
 // untyped has an object read the kernel's memory by copying, as programs at kprobes must.
 func untyped() map[string]any { return map[string]any{"untyped": uint32(1)} }
 
@@ -119,16 +135,13 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 		return nil, fmt.Errorf("reading the access object: %w", err)
 	}
 	loaded, err := bpf.OpenWays(spec, []bpf.Program{
-		{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Optional: true, Events: []bpf.Program{
-			{Name: "event_sync_readahead", Event: "readahead/page_cache_sync_ra"},
-		}},
 		{Name: "on_add", Tracepoint: "mm_filemap_add_to_page_cache", Events: []bpf.Program{
 			{Name: "event_add", Event: "filemap/mm_filemap_add_to_page_cache"},
 		}},
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
 		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio", Former: "writeback_dirty_page"},
 		{Name: "on_switch", Tracepoint: "sched_switch"},
-	}, []bpf.Capability{reads(), mapped()}, map[string]any{"shift": uint32(shift)})
+	}, []bpf.Capability{reads(), mapped(), demand()}, map[string]any{"shift": uint32(shift)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the access probe: %w", err)
 	}
@@ -147,8 +160,14 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 func (p *Probe) Missing() []string {
 	all := p.probe.Missing()
 	for _, w := range p.probe.Ways() {
-		if w.What == mapped().Name && w.By == "" {
+		if w.By != "" {
+			continue
+		}
+		switch w.What {
+		case mapped().Name:
 			all = append(all, "mm_filemap_fault")
+		case demand().Name:
+			all = append(all, "page_cache_sync_ra")
 		}
 	}
 	return all

@@ -104,49 +104,53 @@ type accessWaitKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	accessMapEvents                = "events"
-	accessMapInodes                = "inodes"
-	accessMapProcesses             = "processes"
-	accessMapReaders               = "readers"
-	accessMapSeats                 = "seats"
-	accessMapWaits                 = "waits"
-	accessProgBufferedReadCalled   = "buffered_read_called"
-	accessProgBufferedReadReturned = "buffered_read_returned"
-	accessProgEventAdd             = "event_add"
-	accessProgEventFault           = "event_fault"
-	accessProgEventGetPages        = "event_get_pages"
-	accessProgEventSyncReadahead   = "event_sync_readahead"
-	accessProgFault                = "fault"
-	accessProgFaultCalled          = "fault_called"
-	accessProgGetPagesCalled       = "get_pages_called"
-	accessProgGetPagesIterReturned = "get_pages_iter_returned"
-	accessProgGetPagesReturned     = "get_pages_returned"
-	accessProgGotPages             = "got_pages"
-	accessProgGotPagesIter         = "got_pages_iter"
-	accessProgOnAdd                = "on_add"
-	accessProgOnDelete             = "on_delete"
-	accessProgOnDirty              = "on_dirty"
-	accessProgOnFault              = "on_fault"
-	accessProgOnGetPages           = "on_get_pages"
-	accessProgOnGone               = "on_gone"
-	accessProgOnSwitch             = "on_switch"
-	accessProgOnSyncReadahead      = "on_sync_readahead"
-	accessProgWasRead              = "was_read"
-	accessVarByEvents              = "by_events"
-	accessVarEnabled               = "enabled"
-	accessVarLacks                 = "lacks"
-	accessVarLongRanges            = "long_ranges"
-	accessVarLostEvents            = "lost_events"
-	accessVarLostInodes            = "lost_inodes"
-	accessVarLostProcesses         = "lost_processes"
-	accessVarLostReturns           = "lost_returns"
-	accessVarLostTasks             = "lost_tasks"
-	accessVarLostWaits             = "lost_waits"
-	accessVarPageShift             = "page_shift"
-	accessVarShift                 = "shift"
-	accessVarThin                  = "thin"
-	accessVarUntyped               = "untyped"
-	accessVarUnusedEvent           = "unused_event"
+	accessMapEvents                  = "events"
+	accessMapInodes                  = "inodes"
+	accessMapProcesses               = "processes"
+	accessMapReaders                 = "readers"
+	accessMapSeats                   = "seats"
+	accessMapWaits                   = "waits"
+	accessProgBufferedReadCalled     = "buffered_read_called"
+	accessProgBufferedReadReturned   = "buffered_read_returned"
+	accessProgEventAdd               = "event_add"
+	accessProgEventFault             = "event_fault"
+	accessProgEventGetPages          = "event_get_pages"
+	accessProgEventSyncReadahead     = "event_sync_readahead"
+	accessProgFault                  = "fault"
+	accessProgFaultCalled            = "fault_called"
+	accessProgGetPagesCalled         = "get_pages_called"
+	accessProgGetPagesIterReturned   = "get_pages_iter_returned"
+	accessProgGetPagesReturned       = "get_pages_returned"
+	accessProgGotPages               = "got_pages"
+	accessProgGotPagesIter           = "got_pages_iter"
+	accessProgOnAdd                  = "on_add"
+	accessProgOnDelete               = "on_delete"
+	accessProgOnDirty                = "on_dirty"
+	accessProgOnFault                = "on_fault"
+	accessProgOnGetPages             = "on_get_pages"
+	accessProgOnGone                 = "on_gone"
+	accessProgOnSwitch               = "on_switch"
+	accessProgOnSyncReadahead        = "on_sync_readahead"
+	accessProgSyncReadahead          = "sync_readahead"
+	accessProgSyncReadaheadCalled    = "sync_readahead_called"
+	accessProgSyncReadaheadOld       = "sync_readahead_old"
+	accessProgSyncReadaheadOldCalled = "sync_readahead_old_called"
+	accessProgWasRead                = "was_read"
+	accessVarByEvents                = "by_events"
+	accessVarEnabled                 = "enabled"
+	accessVarLacks                   = "lacks"
+	accessVarLongRanges              = "long_ranges"
+	accessVarLostEvents              = "lost_events"
+	accessVarLostInodes              = "lost_inodes"
+	accessVarLostProcesses           = "lost_processes"
+	accessVarLostReturns             = "lost_returns"
+	accessVarLostTasks               = "lost_tasks"
+	accessVarLostWaits               = "lost_waits"
+	accessVarPageShift               = "page_shift"
+	accessVarShift                   = "shift"
+	accessVarThin                    = "thin"
+	accessVarUntyped                 = "untyped"
+	accessVarUnusedEvent             = "unused_event"
 )
 
 // loadAccess returns the embedded CollectionSpec for access.
@@ -191,28 +195,32 @@ type accessSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type accessProgramSpecs struct {
-	BufferedReadCalled   *ebpf.ProgramSpec `ebpf:"buffered_read_called"`
-	BufferedReadReturned *ebpf.ProgramSpec `ebpf:"buffered_read_returned"`
-	EventAdd             *ebpf.ProgramSpec `ebpf:"event_add"`
-	EventFault           *ebpf.ProgramSpec `ebpf:"event_fault"`
-	EventGetPages        *ebpf.ProgramSpec `ebpf:"event_get_pages"`
-	EventSyncReadahead   *ebpf.ProgramSpec `ebpf:"event_sync_readahead"`
-	Fault                *ebpf.ProgramSpec `ebpf:"fault"`
-	FaultCalled          *ebpf.ProgramSpec `ebpf:"fault_called"`
-	GetPagesCalled       *ebpf.ProgramSpec `ebpf:"get_pages_called"`
-	GetPagesIterReturned *ebpf.ProgramSpec `ebpf:"get_pages_iter_returned"`
-	GetPagesReturned     *ebpf.ProgramSpec `ebpf:"get_pages_returned"`
-	GotPages             *ebpf.ProgramSpec `ebpf:"got_pages"`
-	GotPagesIter         *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
-	OnAdd                *ebpf.ProgramSpec `ebpf:"on_add"`
-	OnDelete             *ebpf.ProgramSpec `ebpf:"on_delete"`
-	OnDirty              *ebpf.ProgramSpec `ebpf:"on_dirty"`
-	OnFault              *ebpf.ProgramSpec `ebpf:"on_fault"`
-	OnGetPages           *ebpf.ProgramSpec `ebpf:"on_get_pages"`
-	OnGone               *ebpf.ProgramSpec `ebpf:"on_gone"`
-	OnSwitch             *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnSyncReadahead      *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
-	WasRead              *ebpf.ProgramSpec `ebpf:"was_read"`
+	BufferedReadCalled     *ebpf.ProgramSpec `ebpf:"buffered_read_called"`
+	BufferedReadReturned   *ebpf.ProgramSpec `ebpf:"buffered_read_returned"`
+	EventAdd               *ebpf.ProgramSpec `ebpf:"event_add"`
+	EventFault             *ebpf.ProgramSpec `ebpf:"event_fault"`
+	EventGetPages          *ebpf.ProgramSpec `ebpf:"event_get_pages"`
+	EventSyncReadahead     *ebpf.ProgramSpec `ebpf:"event_sync_readahead"`
+	Fault                  *ebpf.ProgramSpec `ebpf:"fault"`
+	FaultCalled            *ebpf.ProgramSpec `ebpf:"fault_called"`
+	GetPagesCalled         *ebpf.ProgramSpec `ebpf:"get_pages_called"`
+	GetPagesIterReturned   *ebpf.ProgramSpec `ebpf:"get_pages_iter_returned"`
+	GetPagesReturned       *ebpf.ProgramSpec `ebpf:"get_pages_returned"`
+	GotPages               *ebpf.ProgramSpec `ebpf:"got_pages"`
+	GotPagesIter           *ebpf.ProgramSpec `ebpf:"got_pages_iter"`
+	OnAdd                  *ebpf.ProgramSpec `ebpf:"on_add"`
+	OnDelete               *ebpf.ProgramSpec `ebpf:"on_delete"`
+	OnDirty                *ebpf.ProgramSpec `ebpf:"on_dirty"`
+	OnFault                *ebpf.ProgramSpec `ebpf:"on_fault"`
+	OnGetPages             *ebpf.ProgramSpec `ebpf:"on_get_pages"`
+	OnGone                 *ebpf.ProgramSpec `ebpf:"on_gone"`
+	OnSwitch               *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSyncReadahead        *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
+	SyncReadahead          *ebpf.ProgramSpec `ebpf:"sync_readahead"`
+	SyncReadaheadCalled    *ebpf.ProgramSpec `ebpf:"sync_readahead_called"`
+	SyncReadaheadOld       *ebpf.ProgramSpec `ebpf:"sync_readahead_old"`
+	SyncReadaheadOldCalled *ebpf.ProgramSpec `ebpf:"sync_readahead_old_called"`
+	WasRead                *ebpf.ProgramSpec `ebpf:"was_read"`
 }
 
 // accessMapSpecs contains maps before they are loaded into the kernel.
@@ -312,28 +320,32 @@ type accessVariables struct {
 //
 // It can be passed to loadAccessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type accessPrograms struct {
-	BufferedReadCalled   *ebpf.Program `ebpf:"buffered_read_called"`
-	BufferedReadReturned *ebpf.Program `ebpf:"buffered_read_returned"`
-	EventAdd             *ebpf.Program `ebpf:"event_add"`
-	EventFault           *ebpf.Program `ebpf:"event_fault"`
-	EventGetPages        *ebpf.Program `ebpf:"event_get_pages"`
-	EventSyncReadahead   *ebpf.Program `ebpf:"event_sync_readahead"`
-	Fault                *ebpf.Program `ebpf:"fault"`
-	FaultCalled          *ebpf.Program `ebpf:"fault_called"`
-	GetPagesCalled       *ebpf.Program `ebpf:"get_pages_called"`
-	GetPagesIterReturned *ebpf.Program `ebpf:"get_pages_iter_returned"`
-	GetPagesReturned     *ebpf.Program `ebpf:"get_pages_returned"`
-	GotPages             *ebpf.Program `ebpf:"got_pages"`
-	GotPagesIter         *ebpf.Program `ebpf:"got_pages_iter"`
-	OnAdd                *ebpf.Program `ebpf:"on_add"`
-	OnDelete             *ebpf.Program `ebpf:"on_delete"`
-	OnDirty              *ebpf.Program `ebpf:"on_dirty"`
-	OnFault              *ebpf.Program `ebpf:"on_fault"`
-	OnGetPages           *ebpf.Program `ebpf:"on_get_pages"`
-	OnGone               *ebpf.Program `ebpf:"on_gone"`
-	OnSwitch             *ebpf.Program `ebpf:"on_switch"`
-	OnSyncReadahead      *ebpf.Program `ebpf:"on_sync_readahead"`
-	WasRead              *ebpf.Program `ebpf:"was_read"`
+	BufferedReadCalled     *ebpf.Program `ebpf:"buffered_read_called"`
+	BufferedReadReturned   *ebpf.Program `ebpf:"buffered_read_returned"`
+	EventAdd               *ebpf.Program `ebpf:"event_add"`
+	EventFault             *ebpf.Program `ebpf:"event_fault"`
+	EventGetPages          *ebpf.Program `ebpf:"event_get_pages"`
+	EventSyncReadahead     *ebpf.Program `ebpf:"event_sync_readahead"`
+	Fault                  *ebpf.Program `ebpf:"fault"`
+	FaultCalled            *ebpf.Program `ebpf:"fault_called"`
+	GetPagesCalled         *ebpf.Program `ebpf:"get_pages_called"`
+	GetPagesIterReturned   *ebpf.Program `ebpf:"get_pages_iter_returned"`
+	GetPagesReturned       *ebpf.Program `ebpf:"get_pages_returned"`
+	GotPages               *ebpf.Program `ebpf:"got_pages"`
+	GotPagesIter           *ebpf.Program `ebpf:"got_pages_iter"`
+	OnAdd                  *ebpf.Program `ebpf:"on_add"`
+	OnDelete               *ebpf.Program `ebpf:"on_delete"`
+	OnDirty                *ebpf.Program `ebpf:"on_dirty"`
+	OnFault                *ebpf.Program `ebpf:"on_fault"`
+	OnGetPages             *ebpf.Program `ebpf:"on_get_pages"`
+	OnGone                 *ebpf.Program `ebpf:"on_gone"`
+	OnSwitch               *ebpf.Program `ebpf:"on_switch"`
+	OnSyncReadahead        *ebpf.Program `ebpf:"on_sync_readahead"`
+	SyncReadahead          *ebpf.Program `ebpf:"sync_readahead"`
+	SyncReadaheadCalled    *ebpf.Program `ebpf:"sync_readahead_called"`
+	SyncReadaheadOld       *ebpf.Program `ebpf:"sync_readahead_old"`
+	SyncReadaheadOldCalled *ebpf.Program `ebpf:"sync_readahead_old_called"`
+	WasRead                *ebpf.Program `ebpf:"was_read"`
 }
 
 func (p *accessPrograms) Close() error {
@@ -359,6 +371,10 @@ func (p *accessPrograms) Close() error {
 		p.OnGone,
 		p.OnSwitch,
 		p.OnSyncReadahead,
+		p.SyncReadahead,
+		p.SyncReadaheadCalled,
+		p.SyncReadaheadOld,
+		p.SyncReadaheadOldCalled,
 		p.WasRead,
 	)
 }

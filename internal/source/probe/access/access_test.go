@@ -115,6 +115,37 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
+// Calls of one length, each a page behind the end of the one before: what lies between
+// was not asked for, be the pages of a call there or not.
+func TestGapsBetweenCalls(t *testing.T) {
+	bpftest.Root(t)
+	const calls = 211
+	for _, each := range []int{1, 3} {
+		path := fileOf(t, calls*(each+1))
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, each*pageBytes)
+		for _, what := range []string{"from disk", "from the cache"} {
+			count, pages, _ := watch(t, 0, bpftest.ID(t, path), func() {
+				for i := range calls {
+					if _, err := f.ReadAt(buf, int64(i*(each+1)*pageBytes)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if count[Read] != calls*each || len(pages) != calls*each {
+				t.Errorf("%d pages at a time %s: %d reads of %d pages, want %d of each", each, what, count[Read], len(pages), calls*each)
+			}
+		}
+	}
+}
+
 // Each page that a mapping faults in is told once.
 func TestFaults(t *testing.T) {
 	bpftest.Root(t)

@@ -212,6 +212,16 @@ static __noinline int look_at(struct range *r)
 	return 0;
 }
 
+#define IO_URING_ENTER 426 /* on every architecture */
+
+/* The thread reads for io_uring. */
+static __noinline bool in_uring(void)
+{
+	struct task_struct *task = current_task();
+
+	return TASK(task, flags) & PF_IO_WORKER || task_syscall(task) == IO_URING_ENTER;
+}
+
 static __always_inline struct process *process_of(u32 tgid)
 {
 	struct process *w = bpf_map_lookup_elem(&processes, &tgid);

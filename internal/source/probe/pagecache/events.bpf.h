@@ -26,12 +26,6 @@ int COUNTING_EVENT(event_get_pages, trace_event_raw_mm_filemap_op_page_cache_ran
 	return inode ? visited(inode, event->index, event->last_index) : 0;
 }
 
-SEC("tracepoint/readahead/page_cache_sync_ra")
-int COUNTING_EVENT(event_sync_readahead, trace_event_raw_page_cache_ra_op)
-{
-	return needed(file_hash(event->i_ino, event->s_dev), event->index, event->req_count);
-}
-
 SEC("tracepoint/filemap/mm_filemap_fault")
 int COUNTING_EVENT(event_fault, trace_event_raw_mm_filemap_fault)
 {

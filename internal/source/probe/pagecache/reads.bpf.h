@@ -10,15 +10,6 @@
 #include "sampled.bpf.h"
 #include "touched.bpf.h"
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct readahead_control {
-	struct address_space *mapping;
-	unsigned long _index;
-};
-
-#pragma clang attribute pop
-
 /*
  * While reads of cached data are counted in slices only, the loader attaches
  * the program for a little longer than a slice: the time of that varies, this
@@ -147,10 +138,9 @@ static __always_inline u64 call_begin(struct read *r, u64 index, u64 end)
 }
 
 /*
- * Whether the pages behind the call before are the beginning of this one. A batch
- * whose last folio was being read returns without an event, and the thread waits for
- * that folio next; io_uring goes on later without waiting. Where read-ahead was
- * asked for, it told where the call began. Of one page none is left out.
+ * Whether the pages behind the call before are the beginning of this one: the thread
+ * waits for the folio for which nothing was told; io_uring goes on later without
+ * waiting. Where read-ahead was asked for, it told where the call began.
  */
 static __always_inline bool left_out(struct read *r, u64 index, u64 end)
 {
@@ -158,7 +148,7 @@ static __always_inline bool left_out(struct read *r, u64 index, u64 end)
 
 	if (t->ra_file == r->file && t->ra_last == end)
 		return false;
-	return (t->pending || r->way == WAY_URING) && t->request > 1 && index > t->last + 1 && end - t->last - t->request <= 1;
+	return (t->pending || r->way == WAY_URING) && may_follow(t->last, t->request, index, end);
 }
 
 /* The look-up visits n pages, up to last; those from..to are there by now. */
@@ -360,41 +350,7 @@ static __always_inline int needed(u64 file, u64 index, u64 request)
 	return 0;
 }
 
-SEC("tp_btf/page_cache_sync_ra")
-int COUNTING(on_sync_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
-{
-	return needed(hash_of(LOOSE(struct inode, inode)), index, request);
-}
-
-SEC("fentry/page_cache_sync_ra")
-int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request)
-{
-	return needed(hash_of(LOOSE(struct readahead_control, control)->mapping->host), control->_index, request);
-}
-
-/* Before fcd9ae4f7f3b (5.12) with a file's own state between. */
-SEC("fentry/page_cache_sync_ra")
-int COUNTING(sync_readahead_old, struct readahead_control *control, void *state, unsigned long request)
-{
-	return needed(hash_of(LOOSE(struct readahead_control, control)->mapping->host), control->_index, request);
-}
-
-static __always_inline int needs(struct readahead_control *control, u64 request)
-{
-	return needed(hash_of(BPF_CORE_READ(control, mapping, host)), BPF_CORE_READ(control, _index), request);
-}
-
-SEC("kprobe")
-int COUNTING_CALL(sync_readahead_called)
-{
-	return needs((void *)ARGUMENT0(ctx), ARGUMENT1(ctx));
-}
-
-SEC("kprobe")
-int COUNTING_CALL(sync_readahead_old_called)
-{
-	return needs((void *)ARGUMENT0(ctx), ARGUMENT2(ctx));
-}
+READAHEAD_PROGRAMS(needed)
 
 /* Pages are put into the cache. */
 static __always_inline int added(struct inode *inode, u64 index, u32 pages)
