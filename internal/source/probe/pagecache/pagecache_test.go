@@ -230,6 +230,20 @@ func do(kind, path string, block, count int) error {
 				return err
 			}
 		}
+	case "heads", "wholes": // count times, a block or eight, from where eight begin
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil {
+			return err
+		}
+		buf := make([]byte, 8*block)
+		part := buf
+		if kind == "heads" {
+			part = buf[:block]
+		}
+		for i := range count {
+			if _, err := unix.Pread(fd, part, int64(i*len(buf))); err != nil {
+				return err
+			}
+		}
 	case "map": // touch count pages, far from each other, without read-around
 		m, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
@@ -350,6 +364,30 @@ func TestReadsWithGaps(t *testing.T) {
 	f := observe(t, path, job, job)
 	if v, c := f.get(sample.CacheAccesses), f.get(sample.CacheMisses); v != 2*each*count || c != each*count {
 		t.Errorf("accesses %.0f, misses %.0f, want %d and %d", v, c, 2*each*count, each*count)
+	}
+}
+
+// Calls of which the beginning is cached, and the rest by turns nowhere on disk, where
+// the kernel has it at once, and on disk: of pages before one that is still being read it
+// makes no event.
+func TestReadsOfWhatIsCachedInPart(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	const head, count = 8, 101
+	path := fileOf(t, 8*head*count)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i := range 4 * count {
+		if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64((2*i+1)*head*pageBytes), int64(head*pageBytes)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bpftest.Drop(t, path)
+	is := observe(t, path, fmt.Sprintf("heads %s %d %d", path, head*pageBytes, count), fmt.Sprintf("wholes %s %d %d", path, head*pageBytes, count))
+	if v, c := is.get(sample.CacheAccesses), is.get(sample.CacheMisses); v != 9*head*count || c != 8*head*count {
+		t.Errorf("accesses %.0f, misses %.0f, want %d and %d", v, c, 9*head*count, 8*head*count)
 	}
 }
 

@@ -207,6 +207,9 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 		/* the next batch of the same call */
 		if (t->scan < from)
 			from = t->scan;
+		/* of batches without an event, this tells which pages the call has asked for since */
+		if (t->ra_file == r.file && t->ra_last == end && t->ra_index < from)
+			from = t->ra_index;
 	} else {
 		if (t->scan != NO_SCAN)
 			finish_scan(t);
