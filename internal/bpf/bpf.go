@@ -102,14 +102,15 @@ func prepared() (*Types, error) {
 	if err := hasTypes("/sys/kernel/btf/vmlinux"); err != nil {
 		return nil, err
 	}
-	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("raising the locked-memory limit: %w", err)
-	}
+	limited := rlimit.RemoveMemlock() // which makes a map to find out, and does not wrap what is said of that
 	if err := roomFor(host.Live()); err != nil {
 		return nil, err
 	}
 	if err := tryMap(); err != nil {
 		return nil, err
+	}
+	if limited != nil && !errors.Is(limited, os.ErrPermission) {
+		return nil, fmt.Errorf("raising the locked-memory limit: %w", limited)
 	}
 	return LoadTypes()
 }
@@ -274,7 +275,7 @@ func explain(attempted string, err error) error {
 		return fmt.Errorf("%s: %w (%w)", attempted, ErrRefused, err)
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("%s: %w (%w)", attempted, ErrNotPermitted, err)
+		return fmt.Errorf("%s: %w", attempted, &refusal{guards(host.Live(), err), err})
 	}
 	return fmt.Errorf("%s: %w", attempted, err)
 }

@@ -52,7 +52,7 @@ func capabilities() (uint64, error) {
 }
 
 // tryMap makes the smallest map there is. Capabilities of a container's user
-// name space do not count for bpf(2), and a system-call filter may refuse it.
+// name space do not count for bpf(2), and others may refuse it (guards).
 func tryMap() error {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 	if err != nil {
@@ -63,10 +63,7 @@ func tryMap() error {
 
 // explainMap says why the smallest map there is cannot be made.
 func explainMap(err error) error {
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w (bpf(2) is refused despite the capabilities, as in a container: run it on the host)", ErrNotPermitted)
-	case errors.Is(err, unix.ENOSYS):
+	if errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("%w: there is no bpf(2): the kernel was built without CONFIG_BPF_SYSCALL, or a seccomp filter (of a container) blocks it: run it on the host (%w)", ErrNotSupported, err)
 	}
 	return explain("making a map", err)

@@ -211,20 +211,10 @@ func conclude(watch context.Context, e *env, o *diagnoseOptions, w *sample.Windo
 
 // noteRefusals says once why no BPF program can be loaded; the report names each gap.
 func noteRefusals(notes io.Writer, all []source.Status) {
-	const less = "; only /proc is read, so many causes cannot be decided"
 	for _, s := range all {
-		why := ""
-		switch {
-		case errors.Is(s.OpenErr, bpf.ErrNotPermitted):
-			why = "not permitted" + less + "; run as root, or with CAP_BPF and CAP_PERFMON"
-		case errors.Is(s.OpenErr, bpf.ErrFiles):
-			why = bpf.ErrFiles.Error() + less
-		case errors.Is(s.OpenErr, bpf.ErrMemory):
-			why = bpf.ErrMemory.Error() + less
-		default:
-			continue
+		if why := bpf.WhyNone(s.OpenErr); why != "" {
+			fmt.Fprintf(notes, "iocause: %s; only /proc is read, so many causes cannot be decided\n", why)
+			return
 		}
-		fmt.Fprintln(notes, "iocause: loading BPF programs: "+why)
-		return
 	}
 }

@@ -127,7 +127,9 @@ func tryOne(s *source.Status) Source {
 			out.State = NotSupported
 		}
 		out.Why = append([]string{err.Error()}, out.Why...)
-		out.Needs = s.Needs
+		if !errors.Is(err, bpf.ErrGuarded) { // who has what it needs, and what to do, was said
+			out.Needs = s.Needs
+		}
 	}
 	return out
 }
