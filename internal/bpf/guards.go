@@ -21,13 +21,8 @@ type refusal struct {
 	err error
 }
 
-// Error leaves out what the loader guesses about it.
 func (r *refusal) Error() string {
-	err := r.err
-	if errno := unix.Errno(0); errors.As(err, &errno) {
-		err = errno
-	}
-	return fmt.Sprintf("%v (%v): %s", ErrGuarded, err, strings.Join(r.by, "; "))
+	return fmt.Sprintf("%v (%v): %s", ErrGuarded, r.err, strings.Join(r.by, "; "))
 }
 
 func (r *refusal) Is(target error) bool { return target == ErrGuarded || target == ErrNotPermitted }

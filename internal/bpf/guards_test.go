@@ -2,6 +2,7 @@ package bpf
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +62,16 @@ func TestGuards(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c.name, got[i], c.want[i])
 			}
 		}
+	}
+}
+
+// A program that is refused is known by its name, for the next way to be tried.
+func TestRefusedProgramIsKnown(t *testing.T) {
+	programs := []Program{{Name: "first"}, {Name: "second"}}
+	err := blame(programs, explain("loading", fmt.Errorf("program second: load program: %w", unix.EPERM)))
+	var is *hookError
+	if !errors.As(err, &is) || is.program != "second" || !errors.Is(err, ErrNotPermitted) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -66,6 +66,9 @@ func explainMap(err error) error {
 	if errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("%w: there is no bpf(2): the kernel was built without CONFIG_BPF_SYSCALL, or a seccomp filter (of a container) blocks it: run it on the host (%w)", ErrNotSupported, err)
 	}
+	if errno := unix.Errno(0); errors.As(err, &errno) {
+		err = errno // without what the loader guesses about locked memory
+	}
 	return explain("making a map", err)
 }
 
