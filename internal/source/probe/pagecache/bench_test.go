@@ -2,12 +2,14 @@ package pagecache
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf"
@@ -17,8 +19,10 @@ import (
 
 // What each way that this kernel offers adds to a read call of 8 KiB that is all
 // cached, by turns with no probe at all, and how that compares with the tracepoint's
-// turn of the same iteration: the median, and a quarter on either side. One iteration is
-// a turn of every way; with -short one of fewer calls, for emulated machines.
+// turn of the same iteration: the median, and a quarter on either side. Likewise how long
+// BPF programs run for a call, by the kernel's account. One iteration is a turn of every
+// way, and one that the kernel accounts for; with -short one of fewer calls, for emulated
+// machines.
 func BenchmarkCachedReads(b *testing.B) {
 	const size = 8 << 10
 	calls := 100_000
@@ -46,7 +50,7 @@ func BenchmarkCachedReads(b *testing.B) {
 	}
 	const tracepoint = "reads=" + bpf.ByTracepoint
 	ways := []string{"none", tracepoint, "events", "reads=" + bpf.ByFunction, "reads=" + bpf.ByKprobe}
-	times := map[string][]float64{}
+	times, programs := map[string][]float64{}, map[string][]float64{}
 	for range b.N {
 		for _, way := range ways {
 			if way == "none" {
@@ -69,6 +73,7 @@ func BenchmarkCachedReads(b *testing.B) {
 			}
 			turn()
 			times[way] = append(times[way], turn())
+			programs[way] = append(programs[way], accounted(b, func() { turn() })/float64(calls))
 			if err := p.Close(); err != nil {
 				b.Fatal(err)
 			}
@@ -76,18 +81,71 @@ func BenchmarkCachedReads(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op") // the opening of probes
 	for _, way := range ways {
-		all, ratios := times[way], []float64{}
-		for i, ns := range times[tracepoint] {
-			if i < len(all) {
-				ratios = append(ratios, all[i]/ns)
-			}
+		if len(times[way]) > 0 {
+			b.ReportMetric(middle(times[way]), way+"-ns/call")
+			b.Logf("%s: %.0f ns a call; of the tracepoint's %s", way, middle(times[way]), ratios(times[way], times[tracepoint]))
 		}
-		if len(ratios) == 0 {
-			continue
+		if len(programs[way]) > 0 {
+			b.Logf("%s: programs ran %.0f ns a call; of the tracepoint's %s", way, middle(programs[way]), ratios(programs[way], programs[tracepoint]))
 		}
-		slices.Sort(ratios)
-		slices.Sort(all)
-		b.ReportMetric(all[len(all)/2], way+"-ns/call")
-		b.Logf("%s: %.0f ns a call; of the tracepoint's %.3f (%.3f to %.3f)", way, all[len(all)/2], ratios[len(ratios)/2], ratios[len(ratios)/4], ratios[3*len(ratios)/4])
+	}
+}
+
+func middle(all []float64) float64 {
+	all = slices.Sorted(slices.Values(all))
+	return all[len(all)/2]
+}
+
+// ratios are those to others, pair by pair.
+func ratios(these, others []float64) string {
+	var all []float64
+	for i := range min(len(these), len(others)) {
+		all = append(all, these[i]/others[i])
+	}
+	if len(all) == 0 {
+		return "unknown"
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%.3f (%.3f to %.3f)", all[len(all)/2], all[len(all)/4], all[3*len(all)/4])
+}
+
+// accounted is how many ns all BPF programs of the kernel ran while f did.
+func accounted(b *testing.B, f func()) float64 {
+	b.Helper()
+	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+	if err != nil {
+		b.Fatal(err)
+	}
+	before := runTime(b)
+	f()
+	after := runTime(b)
+	if err := stats.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return float64(after - before)
+}
+
+// runTime is how long the programs that are loaded have run while that was measured.
+func runTime(b *testing.B) (sum time.Duration) {
+	b.Helper()
+	for id := ebpf.ProgramID(0); ; {
+		next, err := ebpf.ProgramGetNextID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			return sum
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		id = next
+		program, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue // unloaded meanwhile
+		}
+		stats, err := program.Stats()
+		program.Close()
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += stats.Runtime
 	}
 }
