@@ -109,13 +109,15 @@ func (r *reader) json(text string, n int, into lines.Values) (lines.Use, error) 
 	return lines.Used, nil
 }
 
-// stamped reads the line that -t puts before every report.
-func stamped(s string) (time.Time, bool) {
+// stamped reads the line that -t puts before every report. Of the layouts the one of
+// the line before comes first: a text has one, and day and month may look alike.
+func (r *reader) stamped(s string) (time.Time, bool) {
 	if len(s) < 16 || len(s) > 48 || s[0] < '0' || s[0] > '9' {
 		return time.Time{}, false
 	}
-	for _, layout := range []string{"01/02/2006 03:04:05 PM", "01/02/06 15:04:05", "01/02/2006 15:04:05", "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05", "02.01.2006 15:04:05", "02/01/2006 15:04:05"} {
+	for _, layout := range []string{r.layout, "01/02/2006 03:04:05 PM", "01/02/06 15:04:05", "01/02/2006 15:04:05", "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05", "02.01.2006 15:04:05", "02/01/2006 15:04:05"} {
 		if t, err := time.Parse(layout, s); err == nil {
+			r.layout = layout
 			return t, true
 		}
 	}

@@ -65,7 +65,8 @@ type reader struct {
 	onCPU   bool     // the next line has the processors' figures
 	fields  []string // of the line under way
 	stamp   time.Time
-	stamps  bool // it prints them itself (-t)
+	stamps  bool   // it prints them itself (-t)
+	layout  string // of the newest
 
 	line    int     // where the report under way begins
 	report          // the report under way
@@ -163,7 +164,7 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if r.goesOn(r.fields) {
 		return lines.Used, nil
 	}
-	if t, ok := stamped(text); ok {
+	if t, ok := r.stamped(text); ok {
 		r.flush(into)
 		r.stamps = false
 		r.stampAt(t)

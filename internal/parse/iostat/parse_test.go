@@ -81,14 +81,20 @@ func TestLanguages(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"12:00:01 up 3 days", "see 12:00:01", "12:00:01", "9 things at 12:00:01"} {
-		if _, ok := stamped(s); ok {
+		if _, ok := new(reader).stamped(s); ok {
 			t.Errorf("%q is taken for a time", s)
 		}
 	}
-	a, ok1 := stamped("11/22/26 11:59:59 AM")
-	b, ok2 := stamped("11/22/26 12:00:01 PM")
-	if !ok1 || !ok2 || b.Sub(a) != 2*time.Second {
-		t.Errorf("from %v to %v", a, b)
+	for _, pair := range [][2]string{
+		{"11/22/26 11:59:59 AM", "11/22/26 12:00:01 PM"},
+		{"30/11/2026 23:59:59", "01/12/2026 00:00:01"}, // the first tells that days come before months
+	} {
+		var r reader
+		a, ok1 := r.stamped(pair[0])
+		b, ok2 := r.stamped(pair[1])
+		if !ok1 || !ok2 || b.Sub(a) != 2*time.Second {
+			t.Errorf("from %v to %v", a, b)
+		}
 	}
 }
 
