@@ -39,6 +39,8 @@ func tinyCalls() Cause {
 				return no("the victim waits most of the time: the calls themselves are not the problem")
 			case calls < smallCalls*s:
 				return no(fmt.Sprintf("the victim makes %.0f calls a second at most", calls/s))
+			case c.of(sample.ProcChildren) > c.victim.cpu:
+				return no("its children that ended took more processor time than it did itself, and the kernel counts their calls as its own")
 			case size > smallBytes:
 				return no(fmt.Sprintf("a %s of the victim takes %s on average", op, bytes(size)))
 			case system < smallSystem*c.victim.cpu:

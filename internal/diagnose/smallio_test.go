@@ -30,3 +30,27 @@ func TestSmallReadsOfOnePage(t *testing.T) {
 		}
 	}
 }
+
+// The calls of children that ended are counted as their parent's, their processor time
+// is not: a shell whose programs write is not the one who makes small calls.
+func TestSmallWritesOfChildren(t *testing.T) {
+	for _, c := range []struct {
+		children float64 // processor time, in seconds
+		want     Answer
+	}{{0, Yes}, {4, No}} {
+		r := sample.NewRecorder(epoch)
+		e := sample.Entity{PID: 7}
+		r.Put(sample.ProcReadCalls, e, 0, "test")
+		r.Put(sample.ProcWriteCalls, e, 1_300_000, "test")
+		r.Put(sample.ProcWriteChars, e, 1_300_000*969, "test")
+		r.Put(sample.ProcUser, e, .1, "test")
+		r.Put(sample.ProcSystem, e, .5, "test")
+		r.Put(sample.ProcChildren, e, c.children, "test")
+		r.Put(sample.WaitIO, e, 0, "test")
+		k := newCase(r.Window(epoch.Add(10*time.Second)), Target{})
+		small := tinyCalls()
+		if v := small.Judge(k); v.Answer != c.want {
+			t.Errorf("%g s of children: %q (%s)", c.children, v.Answer, v.Why)
+		}
+	}
+}

@@ -125,6 +125,7 @@ func Catalog() []Info {
 		{CloudBinOps, Count, Counter, "device; class OPERATION LOWEST-HIGHEST", "operations by their latency there, in microseconds"},
 		{ProcUser, Seconds, Counter, "process", "time in user mode"},
 		{ProcSystem, Seconds, Counter, "process", "time in the kernel"},
+		{ProcChildren, Seconds, Counter, "process", "processor time, in all their life, of its children that ended and that it waited for; the kernel counts their calls and bytes as its own"},
 		{ProcMajorFault, Count, Counter, "process", "page faults that had to wait for I/O"},
 		{ProcReadChars, Bytes, Counter, "process", "returned by read calls, from anywhere"},
 		{ProcWriteChars, Bytes, Counter, "process", "passed to write calls, to anywhere"},

@@ -143,6 +143,7 @@ const (
 const (
 	ProcUser        Metric = "proc.cpu_user"
 	ProcSystem      Metric = "proc.cpu_system"
+	ProcChildren    Metric = "proc.cpu_children"
 	ProcMajorFault  Metric = "proc.major_faults"
 	ProcReadChars   Metric = "proc.read_chars"
 	ProcWriteChars  Metric = "proc.write_chars"

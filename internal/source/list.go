@@ -88,7 +88,7 @@ func List() []Entry {
 			sample.CgroupPSISome, sample.CgroupPSIFull,
 		}},
 		{Name: "pid", Open: openProcesses, Needs: "root to see other users' processes", Metrics: []sample.Metric{
-			sample.ProcUser, sample.ProcSystem, sample.ProcMajorFault, sample.ProcReadChars,
+			sample.ProcUser, sample.ProcSystem, sample.ProcChildren, sample.ProcMajorFault, sample.ProcReadChars,
 			sample.ProcWriteChars, sample.ProcReadCalls, sample.ProcWriteCalls, sample.ProcReadBytes,
 			sample.ProcWriteBytes, sample.ProcBlkioDelay, sample.ProcRunDelay,
 			sample.ProcRSS, sample.ProcSwap, sample.ProcThreads, sample.ProcProcessors, sample.ProcNice,

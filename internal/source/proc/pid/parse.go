@@ -18,7 +18,8 @@ type Stat struct {
 	Parent        int    // the process that it is a child of; 0 for none
 	MajorFaults   uint64
 	User, System  uint64
-	Nice          int // of its first thread: -20 to 19, the lowest priority
+	Children      uint64 // processor time of the children that it waited for, and of theirs
+	Nice          int    // of its first thread: -20 to 19, the lowest priority
 	Threads       uint64
 	Start         uint64 // since boot
 	RSS           uint64 // pages
@@ -36,6 +37,8 @@ const (
 	fieldMajorFault = 12
 	fieldUser       = 14
 	fieldSystem     = 15
+	fieldChildUser  = 16
+	fieldChildSys   = 17
 	fieldNice       = 19
 	fieldThreads    = 20
 	fieldStart      = 22
@@ -73,6 +76,7 @@ func parseStat(b []byte) (Stat, error) {
 	s.PID = int(pid)
 	rest, _ := host.Line(host.BehindName(b))
 	var f []byte
+	var children [2]uint64
 	for n := 3; ; n++ {
 		if f, rest = host.Field(rest); len(f) == 0 {
 			if n <= fieldRSS {
@@ -101,6 +105,10 @@ func parseStat(b []byte) (Stat, error) {
 			to = &s.User
 		case fieldSystem:
 			to = &s.System
+		case fieldChildUser:
+			to = &children[0]
+		case fieldChildSys:
+			to = &children[1]
 		case fieldThreads:
 			to = &s.Threads
 		case fieldStart:
@@ -120,6 +128,8 @@ func parseStat(b []byte) (Stat, error) {
 			s.Parent = int(min(parent, 1<<31-1))
 		case fieldFlags:
 			s.Kernel = flags&kthread != 0
+		case fieldChildSys:
+			s.Children = children[0] + children[1]
 		case fieldBlkio:
 			return s, nil
 		}

@@ -27,6 +27,9 @@ func TestParseStat(t *testing.T) {
 	if s, err = ParseStat([]byte(old)); err != nil || !s.Kernel || s.HasBlkioDelay || s.Nice != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
+	if s, err = ParseStat([]byte(strings.Replace(old, " 0 0 20 0 1 ", " 7 5 20 0 1 ", 1))); err != nil || s.Children != 12 || s.System != 0 {
+		t.Errorf("%+v, %v, want 12 ticks of children", s, err)
+	}
 	for field, want := range map[string]int{"19": 19, "-20": -20} {
 		if s, err = ParseStat([]byte(strings.Replace(old, " 20 0 1 ", " 20 "+field+" 1 ", 1))); err != nil || s.Nice != want {
 			t.Errorf("%+v, %v, want a nice value of %d", s, err, want)

@@ -238,6 +238,7 @@ func (s *source) emit(pid int, old, l *look, into sample.Sink) {
 	const tick, nano = 1.0 / host.TickHz, 1e-9
 	add(sample.ProcUser, old.stat.User, l.stat.User, tick, "/proc/PID/stat")
 	add(sample.ProcSystem, old.stat.System, l.stat.System, tick, "/proc/PID/stat")
+	add(sample.ProcChildren, old.stat.Children, l.stat.Children, tick, "/proc/PID/stat")
 	add(sample.ProcMajorFault, old.stat.MajorFaults, l.stat.MajorFaults, 1, "/proc/PID/stat")
 	if old.hasIO && l.hasIO {
 		const from = "/proc/PID/io"
