@@ -492,6 +492,23 @@ func TestDirectWriterDoesNotSync(t *testing.T) {
 	}
 }
 
+// What a database dirties counts whole folios: of those it sends the pages that it wrote.
+// What somebody else sends to the device may be what it wrote into the cache.
+func TestSyncedPagesOfLargeFolios(t *testing.T) {
+	for others, want := range map[float64]float64{1e6: 8, 300e6: 0} {
+		m := newMachine()
+		m.process(10, "database", "write", thread{wait: 8, cpu: 1})
+		m.busy(0.5)
+		m.put(sample.CacheDirtied, sample.Entity{PID: 10}, 285e6/pageSize)
+		m.put(sample.BlockBytes, sample.Entity{PID: 10, Device: "vda", Class: "write"}, 110e6)
+		m.put(sample.BlockBytes, sample.Entity{Device: "vda", Class: "write"}, 110e6+others)
+		k := newCase(m.Window(epoch.Add(testSeconds*time.Second)), Target{})
+		if got := k.syncWait(); got != want {
+			t.Errorf("%g bytes written by others: it waits %g s for syncs, want %g", others, got, want)
+		}
+	}
+}
+
 // Who writes with O_DIRECT to a file system that keeps checksums sends pages of the cache
 // itself, too; but nothing has the device flush its cache.
 func TestDirectWriterThroughTheCache(t *testing.T) {

@@ -67,6 +67,10 @@ func syncWrites() Cause {
 // the kernel's flushers, or its own fsync, send what it writes into the cache.
 const ownWrites = 0.5
 
+// ofFolios is the same where it sent half of all that was written to the device: what it
+// dirtied counts whole folios, and of one of 64 KiB a database may write a page of 8.
+const ofFolios = 0.1
+
 // syncWait is the seconds that the victim waits until what it wrote is on the
 // device: in fsync and similar, and in write(2) where that does the same. Others
 // wait for a commit or a flush, too: a worker of io_uring that syncs for who
@@ -79,7 +83,9 @@ func (c *Case) syncWait() float64 {
 	past := direct > 0 && direct >= ownWrites*sent
 	// What it writes past the cache it sends itself, too, and dirties the inode's page by it.
 	writes, _ := c.w.Sum(sample.BlockOps, sample.Entity{PID: v.pid, Device: c.device, Class: sample.ClassWrite})
-	if dirtied := c.of(sample.CacheDirtied) * pageSize; dirtied > 0 && sent >= ownWrites*dirtied && !past && !c.unflushed(writes) {
+	dirtied := c.of(sample.CacheDirtied) * pageSize
+	itself := sent >= ownWrites*dirtied || sent >= ofFolios*dirtied && sent >= ownWrites*c.requestsOf(c.device, sample.ClassWrite).bytes
+	if dirtied > 0 && itself && !past && !c.unflushed(writes) {
 		wait += v.wait[sample.ClassWrite]
 	}
 	// A database's log may be written past the cache: then the write waits for the
