@@ -3,7 +3,8 @@ package diagnose
 import "iocause/internal/sample"
 
 // coldCache: the data is read for the first time since it could have been
-// cached. Told from cache-busting by refaults, not by the hit ratio.
+// cached, or since somebody dropped it. Told from cache-busting by refaults, not
+// by the hit ratio.
 func coldCache() Cause {
 	return Cause{
 		ID: ColdCache, Title: "data is read for the first time: the cache is cold",
@@ -30,6 +31,10 @@ func coldCache() Cause {
 				Advice: []Advice{c.promise(c.servedFromMemory(&v, 1)).advise(
 					"let it warm up, or read the files ahead of use (vmtouch -t, cat FILE >/dev/null) after a start or reboot",
 					"reads of data that is in the cache do not wait for the device")},
+			}
+			if d, found := c.dropped(&v); found {
+				out.Evidence = append(out.Evidence, c.figure("of its files dropped on request", d.pages*pageSize/c.w.Seconds(), "bytes/s", sample.CacheDropped).as("dropped-on-request"))
+				out.Advice[0].Do = d.leave()
 			}
 			if size, room := c.filesFromDisk(), c.room(); size > 0 && room.known {
 				if size <= fitsShare*room.bytes {

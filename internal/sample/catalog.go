@@ -185,6 +185,7 @@ func Catalog() []Info {
 		{CacheWasted, Pages, Counter, "host, process, process and file", "pages dropped before anybody used them"},
 		{CacheUnread, Pages, Counter, "host", "pages inserted and not used yet; falls when they are used"},
 		{CacheEvicted, Pages, Counter, "host, process, process and file", "pages that reclaim by this process dropped; kswapd is a process too"},
+		{CacheDropped, Pages, Counter, "process, process and file", "pages that this process had dropped though the file has them still: POSIX_FADV_DONTNEED, drop_caches, direct writes, an unmount"},
 		{CacheReread, Pages, Counter, "host, process, process and file", "pages inserted again after an eviction in this window"},
 		{CacheFaults, Count, Counter, "process, process and file", "page faults on mapped files that the kernel could not map around"},
 		{CacheMajor, Count, Counter, "process, process and file", "page faults on mapped files that had to wait for I/O"},

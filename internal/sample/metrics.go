@@ -208,6 +208,7 @@ const (
 	CacheWasted       Metric = "cache.wasted"
 	CacheUnread       Metric = "cache.unread"
 	CacheEvicted      Metric = "cache.evicted"
+	CacheDropped      Metric = "cache.dropped"
 	CacheReread       Metric = "cache.reread"
 	CacheFaults       Metric = "cache.faults"
 	CacheMajor        Metric = "cache.major_faults"

@@ -53,6 +53,7 @@ struct account {
 	u64 inserted, write_alloc; /* pages put in; of these, for a write */
 	u64 wasted; /* dropped before anybody used them */
 	u64 evicted; /* dropped by this process's reclaim */
+	u64 dropped; /* by its request: the file has them still, and nobody needed the memory */
 	u64 reread; /* inserted again after an eviction that we saw */
 	u64 faults, major;
 	u64 dirtied;

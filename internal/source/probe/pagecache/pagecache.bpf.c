@@ -32,6 +32,7 @@ int COUNTING(on_delete, struct folio *folio)
 	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
 	struct account *a;
 	struct task *t;
+	int kept;
 
 	wasted = use_folio(file, index, pages);
 	if (wasted && !IS_FOLIO) {
@@ -41,15 +42,20 @@ int COUNTING(on_delete, struct folio *folio)
 			wasted = 0;
 		}
 	}
-	/* reclaim runs with PF_MEMALLOC set, kswapd always does; truncation and
-	 * drop_caches do not */
+	/* reclaim runs with PF_MEMALLOC set, kswapd always does; truncation,
+	 * fadvise and drop_caches do not. Of a file that ends before the page, or
+	 * has no name any more, it is gone; else it will be read from disk again. */
 	if (!(TASK(task, flags) & PF_MEMALLOC)) {
-		if (!wasted)
+		kept = inode->i_nlink && index << page_shift < (u64)inode->i_size;
+		if (!wasted && !kept)
 			return 0;
 		a = account_of(inode, this_tgid());
-		if (a)
+		if (a && wasted)
 			ADD(a->wasted, wasted);
-		TOTAL(wasted, wasted);
+		if (a && kept)
+			ADD(a->dropped, pages);
+		if (wasted)
+			TOTAL(wasted, wasted);
 		return 0;
 	}
 	a = account_of(inode, this_tgid());

@@ -47,7 +47,7 @@ func Metrics() []sample.Metric {
 		sample.CacheAccesses, sample.CacheCalls, sample.CacheMisses, sample.CacheMappedMisses,
 		sample.CacheWayAccesses, sample.CacheWayMisses,
 		sample.CacheDemand, sample.CacheInserted, sample.CacheWriteAlloc, sample.CacheWasted,
-		sample.CacheUnread, sample.CacheEvicted, sample.CacheReread, sample.CacheFaults,
+		sample.CacheUnread, sample.CacheEvicted, sample.CacheDropped, sample.CacheReread, sample.CacheFaults,
 		sample.CacheMajor, sample.CacheDirtied, sample.CacheTouched, sample.CacheTouchOnce, sample.CacheTouchTwice, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,

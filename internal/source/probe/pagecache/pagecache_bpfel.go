@@ -24,6 +24,7 @@ type pagecacheAccount struct {
 	WriteAlloc       uint64
 	Wasted           uint64
 	Evicted          uint64
+	Dropped          uint64
 	Reread           uint64
 	Faults           uint64
 	Major            uint64

@@ -301,6 +301,8 @@ func do(kind, path string, block, count int) error {
 			return err
 		}
 		return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
+	case "cut": // to count blocks
+		return unix.Ftruncate(fd, int64(count*block))
 	default:
 		return fmt.Errorf("no kind %q", kind)
 	}
@@ -429,6 +431,22 @@ func TestWritesAreNotMisses(t *testing.T) {
 	f := observe(t, path, fmt.Sprintf("write %s %d %d", path, pageBytes, count))
 	if in, wa, c := f.get(sample.CacheInserted), f.get(sample.CacheWriteAlloc), f.get(sample.CacheMisses); in != count || wa != count || c != 0 {
 		t.Errorf("inserted %.0f, for writes %.0f, misses %.0f, want %d, %d, 0", in, wa, c, count, count)
+	}
+}
+
+// Pages that somebody has dropped are told with who it was; those of a file that is cut
+// short are gone, and nobody will read them again.
+func TestDroppedByRequest(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	const pages = 4001
+	path := fileOf(t, pages)
+	f := observe(t, path, fmt.Sprintf("scan %s %d 0", path, 16*pageBytes), fmt.Sprintf("drop %s 0 0", path))
+	if d, e := f.get(sample.CacheDropped), f.get(sample.CacheEvicted); d != pages || e != 0 {
+		t.Errorf("dropped %.0f, evicted %.0f, want %d and 0", d, e, pages)
+	}
+	f = observe(t, path, fmt.Sprintf("scan %s %d 0", path, 16*pageBytes), fmt.Sprintf("cut %s %d 7", path, pageBytes))
+	if d := f.get(sample.CacheDropped); d != 0 {
+		t.Errorf("dropped %.0f of what the file had no more, want 0", d)
 	}
 }
 

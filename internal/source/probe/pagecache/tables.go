@@ -224,7 +224,7 @@ func (p *Probe) path(k pagecacheFileKey) (sample.File, error) {
 // then cache traffic.
 func weight(a *pagecacheAccount) uint64 {
 	return a.Wait/1000 + 100*(a.Misses+a.MappedMisses+a.Reread) + a.Inserted + a.Accesses/8 + a.Dirtied +
-		(a.DirectReadBytes+a.DirectWriteBytes)/4096 + a.Evicted/8
+		(a.DirectReadBytes+a.DirectWriteBytes)/4096 + (a.Evicted+a.Dropped)/8
 }
 
 func add(to, a *pagecacheAccount) {
@@ -237,6 +237,7 @@ func add(to, a *pagecacheAccount) {
 	to.WriteAlloc += a.WriteAlloc
 	to.Wasted += a.Wasted
 	to.Evicted += a.Evicted
+	to.Dropped += a.Dropped
 	to.Reread += a.Reread
 	to.Faults += a.Faults
 	to.Major += a.Major
@@ -276,6 +277,7 @@ func (p *Probe) emitAccount(e sample.Entity, a *pagecacheAccount, put bpf.Total)
 		{sample.CacheWriteAlloc, float64(a.WriteAlloc), p.from.dirty},
 		{sample.CacheWasted, float64(a.Wasted), fromDelete},
 		{sample.CacheEvicted, float64(a.Evicted), fromDelete},
+		{sample.CacheDropped, float64(a.Dropped), fromDelete},
 		{sample.CacheReread, float64(a.Reread), p.from.inserts},
 		{sample.CacheFaults, float64(a.Faults), p.from.faults},
 		{sample.CacheMajor, float64(a.Major), p.from.faults},
