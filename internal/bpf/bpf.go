@@ -47,6 +47,7 @@ type Program struct {
 	Optional   bool   // the probe is of use without it
 	Spare      bool   // nothing is lost where the kernel passes over it
 	Late       bool   // loaded when it is attached for the first time; few machines need it
+	After      string // a copy of that program, which counts what the kernel passed over that one for (twice.go)
 	// Events are in its place where the kernel may preempt programs at tracepoints.
 	Events []Program
 }
@@ -126,6 +127,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	if err != nil {
 		return nil, err
 	}
+	copies(spec, programs)
 	all := slices.Concat(fit.pairs(spec, fit.parted(spec, programs, fit.lacks&passesOver != 0)), more)
 	programs, p.missing, err = types.present(all)
 	if err != nil {
@@ -209,7 +211,7 @@ func (p *Probe) attachOne(program string) error {
 		return nil
 	}
 	if p.collection.Programs[program] == nil {
-		if err := p.loadLate(); err != nil {
+		if err := p.loadLate(hook.After != ""); err != nil {
 			return err
 		}
 	}
@@ -234,6 +236,9 @@ func (p *Probe) attachOne(program string) error {
 		return explain("attaching to "+hook.Hook(), err)
 	}
 	p.links[program] = l
+	if hook.After != "" {
+		return p.alone(hook.After)
+	}
 	return nil
 }
 

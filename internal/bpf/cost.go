@@ -32,6 +32,7 @@ type costMeter struct {
 	time    map[string]time.Duration
 	runs    map[string]uint64
 	miss    map[string]uint64
+	alone   map[string]uint64 // of these, before another program came after it, and not told yet
 }
 
 // costSlice is how long the programs are measured at a time.
@@ -67,6 +68,7 @@ func (p *Probe) emitCost(phase sample.Phase, now time.Time, into sample.Sink) er
 		c.time = map[string]time.Duration{}
 		c.runs = map[string]uint64{}
 		c.miss = map[string]uint64{}
+		c.alone = map[string]uint64{}
 		c.start, c.on = now, 0
 		if err := p.misses(nil); err != nil {
 			return err
@@ -118,8 +120,14 @@ func (p *Probe) misses(into sample.Sink) error {
 		p.cost.miss[name] = s.RecursionMisses
 	})
 	for _, name := range p.programs {
-		if n := p.lost(name, since); n > 0 && into != nil {
-			into.Put(sample.CostLost, sample.Entity{Class: strings.TrimSuffix(name, second) + " recursion"}, float64(n), fromStats)
+		n := p.lost(name, since) + p.cost.alone[name]
+		delete(p.cost.alone, name)
+		if n > 0 && into != nil {
+			class := strings.TrimSuffix(name, second)
+			if hook := p.hooks[name]; hook != nil && hook.After != "" {
+				class = hook.After
+			}
+			into.Put(sample.CostLost, sample.Entity{Class: class + " recursion"}, float64(n), fromStats)
 		}
 	}
 	return err
@@ -128,13 +136,55 @@ func (p *Probe) misses(into sample.Sink) error {
 // lost is how many events were lost with a program, of those of which each program was
 // passed over. Of two in a row it is the second, and at most as many as either of both.
 func (p *Probe) lost(name string, missed map[string]uint64) uint64 {
-	if hook := p.hooks[name]; hook != nil && hook.Spare {
+	hook := p.hooks[name]
+	if hook != nil && (hook.Spare || p.comesAfter(name)) {
 		return 0
 	}
 	if first, is := strings.CutSuffix(name, second); is {
 		return min(missed[first], missed[name])
 	}
+	if hook != nil && hook.After != "" {
+		return min(missed[hook.After]+missed[hook.After+forLayers], missed[name])
+	}
 	return missed[name]
+}
+
+// comesAfter tells whether a copy of a program is attached that comes after it, or after
+// that for layers.
+func (p *Probe) comesAfter(name string) bool {
+	for program := range p.links {
+		if hook := p.hooks[program]; hook != nil && hook.After != "" && hook.After == strings.TrimSuffix(name, forLayers) {
+			return true
+		}
+	}
+	return false
+}
+
+// PassedOver is how often the kernel has not run a program, or that for layers, because it
+// was running already.
+func (p *Probe) PassedOver(program string) (n uint64, err error) {
+	for _, name := range []string{program, program + forLayers} {
+		if loaded := p.collection.Programs[name]; loaded != nil {
+			s, failed := loaded.Stats()
+			if failed != nil {
+				return 0, fmt.Errorf("reading how often %s was passed over: %w", name, failed)
+			}
+			n += s.RecursionMisses
+		}
+	}
+	return n, nil
+}
+
+// alone notes what a program was passed over for until another came after it just now.
+func (p *Probe) alone(after string) error {
+	p.cost.mu.Lock()
+	defer p.cost.mu.Unlock()
+	return p.eachStats(func(name string, s *ebpf.ProgramStats) {
+		if strings.TrimSuffix(name, forLayers) == after && p.cost.miss != nil {
+			p.cost.alone[name] += s.RecursionMisses - p.cost.miss[name]
+			p.cost.miss[name] = s.RecursionMisses
+		}
+	})
 }
 
 // Phase begins and ends the account of the object's programs and emits what

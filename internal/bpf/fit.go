@@ -66,6 +66,7 @@ type fit struct {
 	// refused is why events are not asked though programs at tracepoints may be preempted.
 	refused error
 	again   func() (*ebpf.CollectionSpec, error) // reads the object once more, for late programs; nil: there are none
+	parts   bool                                 // what is for layers is loaded late
 }
 
 // events tells whether programs are at events in place of tracepoints.

@@ -24,8 +24,8 @@ func (p *Probe) has(program string) bool {
 }
 
 // loadLate loads the programs that were left, with the maps and constants of the
-// others.
-func (p *Probe) loadLate() error {
+// others: those that come after another one, or all but those.
+func (p *Probe) loadLate(after bool) error {
 	spec, err := p.fit.again()
 	if err != nil {
 		return fmt.Errorf("reading the BPF object again: %w", err)
@@ -43,6 +43,7 @@ func (p *Probe) loadLate() error {
 			late = append(late, *hook)
 		}
 	}
+	copies(spec, all)
 	p.fit.parted(spec, all, true)
 	p.fit.pairs(spec, late)
 	for name, m := range p.collection.Maps { // whatever they were made to be for this kernel
@@ -51,7 +52,7 @@ func (p *Probe) loadLate() error {
 	}
 	var names []string
 	for name := range spec.Programs {
-		if hook := p.hooks[name]; hook == nil || p.collection.Programs[name] != nil {
+		if hook := p.hooks[name]; hook == nil || p.collection.Programs[name] != nil || (hook.After != "") != after {
 			delete(spec.Programs, name)
 		} else {
 			names = append(names, name)

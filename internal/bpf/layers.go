@@ -31,7 +31,7 @@ func (f *fit) parted(spec *ebpf.CollectionSpec, programs []Program, whole bool) 
 	for _, p := range programs {
 		all = append(all, p)
 		first := spec.Programs[p.Name]
-		if f.again == nil || first == nil || !slices.ContainsFunc(first.Instructions, isForLayers) {
+		if !f.parts || first == nil || p.After != "" || !slices.ContainsFunc(first.Instructions, isForLayers) {
 			continue
 		}
 		other := first
@@ -57,7 +57,7 @@ type Late struct {
 	probe    *Probe
 	clock    func() time.Time
 	needed   func() bool
-	variable string
+	variable string // "" for none
 	programs []string
 	asked    time.Time
 	on       bool
@@ -162,8 +162,10 @@ func (l *Late) Look() error {
 			return err
 		}
 	}
-	if err := l.probe.SetVariable(l.variable, uint32(1)); err != nil {
-		return err
+	if l.variable != "" {
+		if err := l.probe.SetVariable(l.variable, uint32(1)); err != nil {
+			return err
+		}
 	}
 	for _, name := range l.programs {
 		if before, ok := strings.CutSuffix(name, forLayers); ok { // it leaves all events to that one since

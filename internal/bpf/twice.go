@@ -52,6 +52,20 @@ func (f *fit) pairs(spec *ebpf.CollectionSpec, programs []Program) (all []Progra
 	return all
 }
 
+// copies makes the programs of an object that come after another one, of which an event
+// may come while it runs: the kernel passes over it for that (since 05b24ff9b2cf, 6.1),
+// and the copy counts it.
+func copies(spec *ebpf.CollectionSpec, programs []Program) {
+	for i := range programs {
+		if first := spec.Programs[programs[i].After]; first != nil {
+			again := first.Copy()
+			replace(again, isWhich, 2)
+			replace(first, isWhich, 0)
+			spec.Programs[programs[i].Name] = again
+		}
+	}
+}
+
 func isWhich(ins asm.Instruction) bool { return isNumber(ins, whichOfTwo) }
 
 // isNumber tells an instruction that gives a register a number for which the loader

@@ -125,8 +125,9 @@ func openWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(programs, func(p Program) bool { return p.Late }) {
+	if again != nil && slices.ContainsFunc(programs, func(p Program) bool { return p.Late }) {
 		fit.again = again
+		fit.parts = slices.ContainsFunc(programs, func(p Program) bool { return p.Late && p.After == "" })
 	}
 	p, err := openBy(types, fit, spec, programs, capabilities, forced, constants)
 	var hook *hookError

@@ -30,7 +30,9 @@ struct {
 	__type(value, struct twice_row);
 } twice SEC(".maps");
 
-/* The loader puts another number in the place of this one (twice.go). */
+/* The loader puts another number in the place of this one (twice.go): 0 where there is no other program. */
+#define FIRST_OF_TWO 1
+#define SECOND_OF_TWO 2
 static __always_inline u64 which_of_two(void)
 {
 	u64 which;
@@ -47,7 +49,7 @@ static __always_inline bool left_to_other(enum twice what, u64 event)
 
 	if (!which)
 		return false;
-	if (which == 1) {
+	if (which == FIRST_OF_TWO) {
 		row = bpf_task_storage_get(&twice, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!row)
 			return true;

@@ -362,12 +362,18 @@ int COUNTING(on_requeue, struct request *rq)
 	return 0;
 }
 
+/*
+ * Some requests complete in an interrupt and others in a softirq, which the interrupt may
+ * come in while this program runs: then the kernel passes over it. So there may be two of
+ * it in a row (twice.go).
+ */
 SEC("tp_btf/block_rq_complete")
 int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *rq, int error, unsigned int bytes)
 {
 	u64 id = as_number(ctx[0]), now = 0, start, issue, queue, device_ns, before;
 	struct owner_key owner = {};
 	u32 size_slot, row, done, place, beside, nth = 0;
+	bool again = which_of_two() == SECOND_OF_TWO;
 	struct near_device *near;
 	struct request_info *info;
 	struct bin *b = 0;
@@ -377,18 +383,22 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follows()) {
+	if (again && !in_flight(id, &at))
+		return 0; /* the first program has counted it */
+	if (follows() && !(again && bytes < rq->__data_len)) { /* of a part nothing tells whether that one has */
 		now = bpf_ktime_get_ns();
 		layers_done(rq, bytes, now);
 	}
 	info = in_flight(id, &at);
 	if (!info)
 		return 0;
-	done = info->bytes + bytes;
-	if (bytes < rq->__data_len) {
-		info->bytes = done; /* a part; the rest is still to come */
+	if (bytes < rq->__data_len) { /* a part; the rest is still to come */
+		if (!info->bytes)
+			info->bytes = rq->__data_len;
 		return 0;
 	}
+	done = info->bytes;
+	done += bytes & (u32)(((u64)done - 1) >> 32); /* where no part has completed; a branch would double what the verifier looks at */
 	if (!now)
 		now = bpf_ktime_get_ns();
 	start = start_of(rq, info);

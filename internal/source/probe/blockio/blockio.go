@@ -20,6 +20,9 @@ import (
 const (
 	fromComplete = "tp:block_rq_complete"
 	fromRequeue  = "tp:block_rq_requeue"
+
+	onComplete = "on_complete"
+	onMissed   = "on_complete_missed" // counts what the kernel passed over that one for
 )
 
 // binLength is BIN_NS of the program; so many bins make one of the wide ones,
@@ -51,6 +54,7 @@ type Probe struct {
 	lookup *host.Lookup
 	layers *bpf.Late
 	bios   *bpf.Late
+	missed *bpf.Late
 	issue  issue
 	near   near
 	sweep  bpf.Sweep
@@ -77,27 +81,40 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 	stacked, takes := h.Stacked(), takesBios()
 	for i := range plan.Programs { // what is needed is loaded at once
 		p := &plan.Programs[i]
-		p.Late = p.Late && !stacked && (!takes || p.Tracepoint != "block_bio_queue")
+		if p.After != "" {
+			p.Late = h.RequestsOfDM() == 0
+		} else {
+			p.Late = p.Late && !stacked && (!takes || p.Tracepoint != "block_bio_queue")
+		}
 	}
 	p, err := plan.Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
 	var near near
-	var layers, bios *bpf.Late
+	var layers, bios, missed *bpf.Late
 	if err = near.open(p); err == nil {
 		layers, err = bpf.FollowLayers(p, h, "on_remap", "on_split", "on_bio_done")
 	}
 	if err == nil {
 		bios, err = bpf.AttachLate(p, h, takesBios, "at_queue", "on_bio", "on_bio_old")
 	}
+	if err == nil {
+		missed, err = bpf.AttachLate(p, h, func() bool { return h.RequestsOfDM() != 0 || passedOver(p) }, "", onMissed)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the block I/O probe: %w", err), p.Close())
 	}
 	return &Probe{
-		host: h, probe: p, near: near, layers: layers, bios: bios, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
+		host: h, probe: p, near: near, layers: layers, bios: bios, missed: missed, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
 		issue: issue{probe: p, needed: p.Ways()[0].By == bpf.ByRequest},
 	}, nil
+}
+
+// passedOver tells whether a completion came in an interrupt while another one was counted.
+func passedOver(p *bpf.Probe) bool {
+	n, err := p.PassedOver(onComplete)
+	return err == nil && n > 0 // a failure shows where the cost is told
 }
 
 // Plan is what the probe loads.
@@ -105,7 +122,8 @@ func Plan() *bpf.Plan {
 	return &bpf.Plan{Object: _BlockioBytes, Programs: append([]bpf.Program{
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
-		{Name: "on_complete", Tracepoint: "block_rq_complete"},
+		{Name: onComplete, Tracepoint: "block_rq_complete"},
+		{Name: onMissed, Tracepoint: "block_rq_complete", After: onComplete, Late: true},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1, Late: true},
 		{Name: "on_bio_old", Tracepoint: "block_bio_queue", Arguments: 2, Late: true},
@@ -133,7 +151,7 @@ func (p *Probe) Close() error { return p.probe.Close() }
 // Collect implements sample.Source: the bins at every phase, the tables
 // where a window ends, and of these what rests every few seconds.
 func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
-	err := errors.Join(p.layers.Look(), p.bios.Look(), p.issue.look(), p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
+	err := errors.Join(p.layers.Look(), p.bios.Look(), p.missed.Look(), p.issue.look(), p.probe.Phase(phase, p.host.Now(), into), p.emitBins(phase, into))
 	if p.sweep.Due(phase, p.host.Now()) {
 		err = errors.Join(err, p.emitOwners(phase, into), p.emitFiles(phase, into), p.emitFailures(phase, into),
 			p.probe.Processes(p.lookup, into))

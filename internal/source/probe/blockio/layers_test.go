@@ -129,6 +129,41 @@ func TestReadsThroughLayers(t *testing.T) {
 	t.Logf("a direct read took %v in the program", slept/count)
 }
 
+// So are those of many threads at once: where the requests of a layer complete in a
+// softirq, those of the disk complete in interrupts that come while one of them is
+// counted. What is told as lost is how many at most.
+func TestReadsThroughLayersAtOnce(t *testing.T) {
+	const threads, each = 32, 131 // the second is a prime
+	path := bpftest.File(t, 2*threads*each)
+	_, disks := stackOf(t, path)
+	var p *Probe
+	opens := func(h *host.Host) (sample.Source, error) {
+		s, err := Open(h)
+		if err == nil {
+			p = s.(*Probe)
+		}
+		return s, err
+	}
+	w := bpftest.ObserveOnce(t, opens, func() {
+		bpftest.InThreads(threads, func(i int) {
+			offsets := make([]int64, each)
+			for j := range offsets {
+				offsets[j] = int64(j*threads+i) * 2 * 4096
+			}
+			directReads(t, path, bpftest.Aligned(t, 4096), offsets)
+		})
+		n, err := p.probe.PassedOver(onComplete)
+		require.NoError(t, err)
+		t.Logf("%d completions came while another one was counted", n)
+	})
+	lost, _ := w.SumWhere(sample.CostLost, func(sample.Entity) bool { return true })
+	got := sums(w, sample.BlockBytes, disks, func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" })
+	t.Logf("%g of %d bytes read by this process; %g events were lost at most", got, threads*each*4096, lost)
+	if got > 1.001*threads*each*4096 || got < (threads*each-lost)*4096 {
+		t.Errorf("%g bytes read by this process, want %d less those of %g events", got, threads*each*4096, lost)
+	}
+}
+
 // What is written is this process's and this file's on every disk, also where a
 // thread of the kernel, for a layer, makes the request.
 func TestWritesThroughLayers(t *testing.T) {

@@ -33,7 +33,7 @@ const volatile bool by_bio;
 struct request_info {
 	u64 start, issue; /* ns; each only where the kernel keeps no time of its own */
 	u64 cgroup;
-	u32 bytes; /* completed so far */
+	u32 bytes; /* of all of it, once a part has completed */
 	u32 nth; /* of the device's requests, as far as 32 bits go */
 	u32 tgid, dev, depth;
 	u32 direct, again; /* bytes read with O_DIRECT; of these, read before */
