@@ -355,6 +355,15 @@ static __always_inline int needed(u64 file, u64 index, u64 request)
 
 READAHEAD_PROGRAMS(needed)
 
+/*
+ * Whether the thread's call has copied a page since its last event: it asks for one
+ * behind it, and takes memory back for that.
+ */
+static __always_inline bool has_passed(struct task *t, u64 file, u64 index)
+{
+	return t->file == file && t->ra_file == file && t->ra_last == t->last && index >= t->index && index < t->need_index;
+}
+
 /* Pages are put into the cache. */
 static __always_inline int added(struct inode *inode, u64 index, u32 pages)
 {
