@@ -32,17 +32,17 @@ func (v *victim) queued() float64 {
 }
 
 // queuesMore tells whether queueing for a processor takes more of a thread's time than
-// what it waits for. Where most threads wait, those that queue are the same ones.
-// Else threads that help out queue, too, and hold nobody up: then it is what a thread
-// queues on average of all that ran, beside what those that wait do. So it is where
-// threads commit by turns: what they sleep until it is their turn is in no sum. Not
-// known where waiting is known by process only.
+// what it waits for. Where most threads wait, or one begins when the one before has
+// ended, those that queue are the same ones. Else threads that help out queue, too, and
+// hold nobody up: then it is what a thread queues on average of all that ran, beside what
+// those that wait do. So it is where threads commit by turns: what they sleep until it is
+// their turn is in no sum. Not known where waiting is known by process only.
 func (c *Case) queuesMore() bool {
 	v, s := &c.victim, c.w.Seconds()
 	switch {
 	case v.spans == nil:
 		return false
-	case 2*v.spans.held >= v.spans.ran && v.commitsByTurns(s) == 0:
+	case v.row || 2*v.spans.held >= v.spans.ran && v.commitsByTurns(s) == 0:
 		return v.delay > v.waitIO()+v.lock
 	}
 	return v.delay/(s*max(1, v.spans.ran)) > v.share(s)

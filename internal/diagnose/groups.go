@@ -34,7 +34,7 @@ func (c *Case) sumLikeProcesses() {
 			groups[k] = append(groups[k], i)
 		}
 	}
-	into, stand := map[int]int{}, map[int]int{}
+	into, stand, rows := map[int]int{}, map[int]int{}, map[int]bool{}
 	for _, members := range groups {
 		by := (*victim).blocked
 		if !c.heldTogether(members) {
@@ -49,6 +49,7 @@ func (c *Case) sumLikeProcesses() {
 				first = v
 			}
 		}
+		rows[first.pid] = c.inARow(members)
 		for _, i := range members {
 			v := &c.asked[i]
 			into[v.pid] = first.pid
@@ -60,7 +61,7 @@ func (c *Case) sumLikeProcesses() {
 	if len(into) == 0 {
 		return
 	}
-	c.w, c.stand = c.w.Merged(into), stand
+	c.w, c.stand, c.rows = c.w.Merged(into), stand, rows
 	var asked []victim
 	for i := range c.asked {
 		pid := c.asked[i].pid

@@ -264,6 +264,15 @@ func TestWhoIsHeldUp(t *testing.T) {
 			m.process(99, "burner", "read", thread{cpu: 9.9})
 			m.put(sample.CPUUser, sample.Entity{}, 14)
 		}, "cpu-saturated", "rsync", 200},
+		{"a shell's loop of commits beside programs that compute", func(m machine) {
+			for i := range 20 { // some wait for a tenth of their time, and most do not
+				m.process(100+i, "svnmucc", "sync", thread{wait: 0.045 + 0.04*float64(i%3/2), cpu: 0.09, delay: 0.34})
+				m.PutProcess(100+i, sample.Process{Comm: "svnmucc", MemoryCgroup: "/", IOCgroup: "/", Start: time.Hour + time.Duration(i)*500*time.Millisecond})
+			}
+			m.process(99, "burner", "read", thread{cpu: 9.9}, thread{cpu: 8})
+			m.put(sample.CPUUser, sample.Entity{}, 20)
+			m.busy(0.1)
+		}, "cpu-saturated", "svnmucc", 20},
 		{"daemons that do a little each", func(m machine) {
 			for pid := 100; pid < 130; pid++ {
 				m.process(pid, "httpd", "read", thread{cpu: 0.05})
