@@ -312,10 +312,12 @@ __noinline int far_io(u64 id, u32 bytes, u64 queue, u64 device, u32 failed)
 
 __noinline int far_device(u64 id, u32 bytes, u64 queue, u64 device, u32 beside)
 {
+	struct near_device *near;
 	struct request_info *info;
 	struct device *d;
+	struct disk *disk;
 	struct spot at;
-	u32 dev, slot;
+	u32 dev, slot, place;
 
 	info = in_flight(id, &at);
 	if (!info)
@@ -323,8 +325,16 @@ __noinline int far_device(u64 id, u32 bytes, u64 queue, u64 device, u32 beside)
 	dev = info->dev;
 	d = bpf_map_lookup_elem(&devices, &dev);
 	slot = hist_slot(bytes);
+	if (!d) { /* its row was given its place after the request began */
+		disk = disk_of(dev);
+		place = disk ? disk->near - 1 : NEAR_DEVICES;
+		near = bpf_map_lookup_elem(&near_devices, &place);
+		d = near ? &near->device : 0;
+	}
 	if (d)
 		add_device(d, info, bytes, slot, size_row(slot), queue, device, beside);
+	else
+		ADD(lost_rows, 1);
 	return 0;
 }
 

@@ -1,8 +1,10 @@
 package blockio
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -149,5 +152,38 @@ func TestPlacesAreFreed(t *testing.T) {
 	collect(sample.IntervalEnd)
 	if got := reads(r.NextWindow(time.Now())); got != 0 {
 		t.Errorf("%g blocks after its end", got)
+	}
+}
+
+// The first requests of a device, which begin on several processors at once, are in its
+// rows, whether it gets a place near or not, and none is told as lost.
+func TestFirstRequestsAtOnce(t *testing.T) {
+	const devices, threads = 12, 4 // more devices than there are places
+	env, err := labtest.New(t, "")
+	bpftest.Need(t, "loop", err)
+	var disks []string
+	for i := range devices {
+		disk, err := env.Loop(fmt.Sprint("disk", i), 1<<20, "", false)
+		bpftest.Need(t, "loop", err)
+		disks = append(disks, disk.Dir)
+	}
+	w := bpftest.Observe(t, Open, func() {
+		for _, disk := range disks {
+			bpftest.InThreads(threads, func(i int) {
+				directReads(t, disk, bpftest.Aligned(t, 4096), []int64{int64(i) * 65536})
+			})
+		}
+	})
+	for _, disk := range disks {
+		e := sample.Entity{Device: filepath.Base(disk), Class: "read"}
+		own, _ := w.Sum(sample.BlockOps, sample.Entity{PID: os.Getpid(), Device: e.Device, Class: e.Class})
+		all, _ := w.Sum(sample.BlockOps, e) // others may read a disk that is new
+		h := w.Histogram(sample.HistDevice, e)
+		if h == nil || own != threads || float64(h.N()) < all {
+			t.Errorf("%s: %g reads, %g of them by this process, and the histogram %+v, want %d", e.Device, all, own, h, threads)
+		}
+		if depth, _ := w.Sum(sample.BlockMaxFlight, sample.Entity{Device: e.Device}); depth < 1 || depth > 100 {
+			t.Errorf("%s: up to %g reads at once", e.Device, depth)
+		}
 	}
 }

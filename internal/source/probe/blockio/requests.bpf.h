@@ -81,7 +81,7 @@ static __always_inline void release(struct spot *at)
 	EXCHANGE(&at->row->id, 0);
 }
 
-/* A device's first request; WAYS: there is no row left. */
+/* A device's first request, or those that begin on several processors before it has its row; WAYS: there is none left. */
 __noinline u64 take_disk(u32 dev)
 {
 	struct disk_set *set = SET_OF(disks, DISK_SETS, (u64)dev);
@@ -93,15 +93,18 @@ __noinline u64 take_disk(u32 dev)
 		ADD(lost_rows, 1);
 		return WAYS;
 	}
+	way = BOUND(quick_way_of(set->ids, dev)); /* the same for all of them, whichever each has taken */
 	if (!(lacks & LACKS_FETCH)) { /* else two may get the same */
+		if (COMPARE_AND_SWAP(&set->rows[way].near, 0, NOT_NEAR))
+			return way; /* another one gives it its place */
 		taken = fetch_add(&taken_devices, 1);
 		if (taken < NEAR_DEVICES) {
-			set->rows[BOUND(way)].near = taken + 1;
+			set->rows[way].near = taken + 1;
 			return way;
 		}
 	}
 	zero = bpf_map_lookup_elem(&no_device, &first);
-	if (!zero || bpf_map_update_elem(&devices, &dev, zero, BPF_NOEXIST))
+	if (!zero || (bpf_map_update_elem(&devices, &dev, zero, BPF_NOEXIST) && !bpf_map_lookup_elem(&devices, &dev)))
 		ADD(lost_rows, 1);
 	return way;
 }

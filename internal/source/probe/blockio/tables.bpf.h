@@ -86,7 +86,7 @@ struct disk {
 	u64 flights; /* requests ever begun * BEGUN + those in flight */
 	u64 max_in_flight;
 	u64 untimed; /* completions without the kernel's own issue time */
-	u64 near; /* its row of near_devices, from 1 on; 0: it has one of devices */
+	u64 near; /* its row of near_devices, from 1 on; 0, NOT_NEAR: it has one of devices, or none yet */
 	u64 apart[4]; /* another line of the processor's cache for the next one */
 };
 struct disk_set {
@@ -116,6 +116,7 @@ struct bin {
  * over, and the places of owners who have ended.
  */
 #define NEAR_DEVICES 8
+#define NOT_NEAR (NEAR_DEVICES + 1)
 #define NEAR_BINS 256 /* of the last 2.56 s */
 struct near_bin {
 	u64 id; /* of which bin; 0: free */
