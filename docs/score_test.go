@@ -70,6 +70,7 @@ odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27:
 | even, 382 to 388 | e479d79f, others' builds stood still meanwhile | 4 of 4 |
 | even, 14 between 400 and 936 | 9829a30b and e44e1f6a, others' builds stood still meanwhile | 13 of 14 (482: direct writes to btrfs were sync-writes; right since f6656e30, and counted so) |
 | even, 19 between 400 and 1364, of programs that had been wrong | f25b3cd7, others' builds stood still meanwhile | 19 of 19 |
+| even, 11 between 412 and 842, of sha256sum and grep | 17849c4d, on a quiet machine | 11 of 11 |
 | odd, up to 53 | 01319b2, on a machine that others used | 22 of 26 |
 | odd, 55 to 123 | f81d5d9, after the measurement was fixed | 33 of 35 |
 | odd, 125 to 183 | 7779252, on a quiet machine | 27 of 29 (179 took longer than two and a half minutes) |
