@@ -79,12 +79,9 @@ func guards(h *host.Host, err error) []string {
 
 // line is the first line of a file, empty where it cannot be read.
 func line(path string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	text, _, _ := strings.Cut(strings.TrimRight(string(b), "\x00\n"), "\n")
-	return strings.TrimSpace(text)
+	b, _ := os.ReadFile(path)
+	first, _ := host.Line(b)
+	return strings.Trim(string(first), " \t\x00")
 }
 
 // selinuxRefuses says what SELinux may refuse to this process: nothing where it only
@@ -123,14 +120,7 @@ func appArmorRefuses(h *host.Host, there bool) string {
 
 // filtered tells that a filter decides on this process's system calls.
 func filtered(h *host.Host) bool {
-	b, err := os.ReadFile(h.Proc("self/status"))
-	if err != nil {
-		return false
-	}
-	for l := range strings.Lines(string(b)) {
-		if f := strings.Fields(l); len(f) == 2 && f[0] == "Seccomp:" {
-			return f[1] == "2" // SECCOMP_MODE_FILTER
-		}
-	}
-	return false
+	b, _ := os.ReadFile(h.Proc("self/status"))
+	mode, _ := host.StatusField(b, "Seccomp")
+	return mode == "2" // SECCOMP_MODE_FILTER
 }
