@@ -29,11 +29,7 @@ func (c *Case) dropped(v *cacheView) (dropping, bool) {
 			d.pages += s.Sum()
 		}
 	})
-	for comm, pages := range by {
-		if pages > by[d.comm] || pages == by[d.comm] && comm < d.comm {
-			d.comm = comm
-		}
-	}
+	d.comm = largest(by)
 	if d.own = d.comm == c.victim.process.Comm; d.own && v.fromDisk()*pageSize < readAgain*c.filesFromDisk() {
 		return d, false
 	}
