@@ -36,8 +36,8 @@ func (c *Case) sumLikeProcesses() {
 	}
 	into, stand, rows := map[int]int{}, map[int]int{}, map[int]bool{}
 	for _, members := range groups {
-		by := (*victim).blocked
-		if !c.heldTogether(members) {
+		by, row := (*victim).blocked, c.inARow(members)
+		if !c.heldTogether(members, row) {
 			if !c.computeTogether(members) {
 				continue
 			}
@@ -49,7 +49,7 @@ func (c *Case) sumLikeProcesses() {
 				first = v
 			}
 		}
-		rows[first.pid] = c.inARow(members)
+		rows[first.pid] = row
 		for _, i := range members {
 			v := &c.asked[i]
 			into[v.pid] = first.pid
@@ -100,8 +100,9 @@ func (c *Case) computeTogether(members []int) bool {
 
 // heldTogether tells whether processes that are well one by one are held up as
 // one: they wait for a tenth of the window in all, for much of the time that
-// they are awake, and none of them for half as much alone.
-func (c *Case) heldTogether(members []int) bool {
+// they are awake, and none of them for half as much alone. row: they run one after
+// the other.
+func (c *Case) heldTogether(members []int, row bool) bool {
 	if len(members) < 2 {
 		return false
 	}
@@ -127,7 +128,7 @@ func (c *Case) heldTogether(members []int) bool {
 		return true
 	}
 	limit := groupShareLimit
-	if syncs >= commitsLimit*seconds || c.inARow(members) {
+	if syncs >= commitsLimit*seconds || row {
 		limit = waitShareLimit
 	}
 	if weighted/wait < limit {
