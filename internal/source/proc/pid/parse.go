@@ -76,7 +76,6 @@ func parseStat(b []byte) (Stat, error) {
 	s.PID = int(pid)
 	rest, _ := host.Line(host.BehindName(b))
 	var f []byte
-	var children [2]uint64
 	for n := 3; ; n++ {
 		if f, rest = host.Field(rest); len(f) == 0 {
 			if n <= fieldRSS {
@@ -85,7 +84,7 @@ func parseStat(b []byte) (Stat, error) {
 			return s, nil
 		}
 		var to *uint64
-		var parent, flags uint64
+		var parent, flags, system uint64
 		switch n {
 		case 3:
 			s.State = f[0]
@@ -106,9 +105,9 @@ func parseStat(b []byte) (Stat, error) {
 		case fieldSystem:
 			to = &s.System
 		case fieldChildUser:
-			to = &children[0]
+			to = &s.Children
 		case fieldChildSys:
-			to = &children[1]
+			to = &system
 		case fieldThreads:
 			to = &s.Threads
 		case fieldStart:
@@ -129,7 +128,7 @@ func parseStat(b []byte) (Stat, error) {
 		case fieldFlags:
 			s.Kernel = flags&kthread != 0
 		case fieldChildSys:
-			s.Children = children[0] + children[1]
+			s.Children += system
 		case fieldBlkio:
 			return s, nil
 		}
