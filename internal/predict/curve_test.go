@@ -189,40 +189,25 @@ func TestTooLittle(t *testing.T) {
 // Distances are those of a list that is searched.
 func TestDistances(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	trace := &Trace{Pages: 50, Scale: 1, Length: time.Second}
-	var list []uint32
-	var want []int
-	for range 5000 {
-		p := uint32(r.IntN(50))
-		kind := Read
-		if r.IntN(20) == 0 {
-			kind = Dropped
-		}
-		trace.Events = append(trace.Events, Event{Page: p, Kind: kind})
-		at := -1
-		for i, x := range list {
-			if x == p {
-				at = i
+	for _, pages := range []int{1, 50, 1000} {
+		s := newStack(pages)
+		var list []uint32
+		for i := range 100 * pages {
+			p := uint32(r.IntN(pages))
+			want := slices.Index(list, p)
+			if got := s.distance(p); got != want {
+				t.Fatalf("step %d of %d pages: distance %d, want %d", i, pages, got, want)
 			}
+			if want >= 0 {
+				list = slices.Delete(list, want, want+1)
+			}
+			if r.IntN(20) == 0 {
+				s.forget(p)
+				continue
+			}
+			s.use(p)
+			list = slices.Insert(list, 0, p)
 		}
-		if at >= 0 {
-			list = append(list[:at], list[at+1:]...)
-		}
-		if kind == Dropped {
-			continue
-		}
-		want = append(want, at)
-		list = append([]uint32{p}, list...)
-	}
-	i := 0
-	trace.distances(func(_ *Event, d int) {
-		if d != want[i] {
-			t.Fatalf("read %d: distance %d, want %d", i, d, want[i])
-		}
-		i++
-	})
-	if i != len(want) {
-		t.Errorf("%d distances, want %d", i, len(want))
 	}
 }
 

@@ -1,50 +1,86 @@
 package predict
 
-// distances are the LRU stack distances of a trace's reads, exact within the
-// watched pages: how many different ones were used since the page was used last.
-// A cache that evicts whatever was used longest ago holds the page if it holds
-// more pages than that (Mattson et al., IBM Systems Journal 9, 1970). -1 is a page
-// that was not used before. Pages that are dropped are as new afterwards.
-func (t *Trace) distances(f func(e *Event, distance int)) {
-	last := make([]int32, t.Pages) // the time of the last use, from 1; 0 never
-	tree := make([]int32, len(t.Events)+1)
-	add := func(at, n int32) {
-		for i := int(at); i < len(tree); i += i & -i {
-			tree[i] += n
-		}
+import "math/bits"
+
+// stack has the LRU stack distances of pages, exact within the watched ones: how many
+// different ones were used since a page was used last. A cache that evicts whatever was used
+// longest ago holds the page if it holds more pages than that (Mattson et al., IBM Systems
+// Journal 9, 1970). Only the last use of a page counts, so uses are numbered anew where no
+// number is left, and what tells how many there are after one fits into the processor's own
+// cache.
+type stack struct {
+	last  []uint32 // by page: the number of its last use, from 1; 0 never
+	uses  []uint32 // by number: the page
+	valid []uint64 // by number, one bit each: it is the page's last use
+	sums  []int32  // how many bits of these words are set (Fenwick, Software: Practice and Experience 24, 1994)
+	used  int32    // bits that are set
+}
+
+func newStack(pages int) *stack {
+	s := &stack{last: make([]uint32, pages)}
+	words := pages/32 + 2 // twice as many numbers as pages
+	s.uses = make([]uint32, 1, 64*words)
+	s.valid, s.sums = make([]uint64, words), make([]int32, words+1)
+	return s
+}
+
+// distance is how many pages were used since one was, -1 where it was not.
+func (s *stack) distance(page uint32) int {
+	at := s.last[page]
+	if at == 0 {
+		return -1
 	}
-	sum := func(to int32) (n int32) {
-		for i := to; i > 0; i &= i - 1 {
-			n += tree[i]
-		}
-		return n
+	word := at / 64
+	later := s.used - int32(bits.OnesCount64(s.valid[word]<<(63-at%64)))
+	for i := word; i > 0; i &= i - 1 {
+		later -= s.sums[i]
 	}
-	now, used := int32(0), int32(0)
-	for i := range t.Events {
-		e := &t.Events[i]
-		switch e.Kind {
-		case Evicted, Added:
-			continue
-		case Dropped:
-			if at := last[e.Page]; at > 0 {
-				add(at, -1)
-				used--
-				last[e.Page] = 0
-			}
-			continue
-		}
-		now++
-		distance := -1
-		if at := last[e.Page]; at > 0 {
-			distance = int(used - sum(at))
-			add(at, -1)
-			used--
-		}
-		last[e.Page] = now
-		add(now, 1)
-		used++
-		if e.Kind == Read || e.Kind == Faulted {
-			f(e, distance)
+	return int(later)
+}
+
+// forget has a page be as new.
+func (s *stack) forget(page uint32) {
+	if at := s.last[page]; at > 0 {
+		s.flip(at, -1)
+		s.last[page] = 0
+	}
+}
+
+// use is a use of a page.
+func (s *stack) use(page uint32) {
+	s.forget(page)
+	if len(s.uses) == cap(s.uses) {
+		s.renumber()
+	}
+	s.number(page)
+}
+
+// number gives a use the next number.
+func (s *stack) number(page uint32) {
+	at := uint32(len(s.uses))
+	s.uses = append(s.uses, page)
+	s.last[page] = at
+	s.flip(at, 1)
+}
+
+func (s *stack) flip(at uint32, by int32) {
+	s.valid[at/64] ^= 1 << (at % 64)
+	for i := int(at/64) + 1; i < len(s.sums); i += i & -i {
+		s.sums[i] += by
+	}
+	s.used += by
+}
+
+// renumber numbers the last uses anew, in their order.
+func (s *stack) renumber() {
+	before := s.uses
+	s.uses = s.uses[:1] // written behind where it is read
+	clear(s.valid)
+	clear(s.sums)
+	s.used = 0
+	for at, page := range before {
+		if at > 0 && s.last[page] == uint32(at) {
+			s.number(page)
 		}
 	}
 }

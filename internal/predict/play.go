@@ -8,29 +8,56 @@ const blocks = 12
 
 // tally is what a cache of one size did, by time and group of pages.
 type tally struct {
-	asked, cold [blocks][groups]uint32 // reads in question, and those of them that met no page, or one that came from disk for them
-	unknown     [blocks]uint32         // of cold: nobody knows whether a larger cache would have had the page from before
-	disk        [blocks]uint32         // pages that came from disk, whoever asked
-	usedBy      [blocks]uint32         // of these, the ones that anybody asked for; of the real cache only
-	settled     int                    // the block from which on the cache is as though it had always been of that size
-	full        bool                   // then
-	exact       *[blocks]float64       // all that was asked for, in watched pages; nil where that is not known
+	asked   *[blocks][groups]uint32 // reads in question: of every size the same
+	cold    [blocks][groups]uint32  // those of them that met no page, or one that came from disk for them
+	unknown [blocks]uint32          // of cold: nobody knows whether a larger cache would have had the page from before
+	disk    [blocks]uint32          // pages that came from disk, whoever asked
+	usedBy  [blocks]uint32          // of these, the ones that anybody asked for; of the real cache only
+	settled int                     // the block from which on the cache is as though it had always been of that size
+	full    bool                    // then
+	exact   *[blocks]float64        // all that was asked for, in watched pages; nil where that is not known
 }
 
 // played is a trace with what is worked out once for all sizes.
 type played struct {
 	*Trace
 	host    bool
-	often   int      // pages that come in from one telling to the next, 0 for the host
-	lags    bool     // reclaim knows the lists only as they were told
-	began   []uint32 // watched pages that were in the cache at the beginning, likeliest to be used first
-	fresh   []bool   // by page: it came into the cache while it was watched
-	ghost   int      // pages that were in the cache at the beginning, and nothing happened to
-	act     float64  // share of the cache that was on the active list
-	block   []uint8  // of each event
+	often   int                    // pages that come in from one telling to the next, 0 for the host
+	lags    bool                   // reclaim knows the lists only as they were told
+	began   []uint32               // watched pages that were in the cache at the beginning, likeliest to be used first
+	fresh   []bool                 // by page: it came into the cache while it was watched
+	ghost   int                    // pages that were in the cache at the beginning, and nothing happened to
+	act     float64                // share of the cache that was on the active list
+	steps   []step                 // what happened, without evictions: caches of other sizes decide these themselves
+	asked   [blocks][groups]uint32 // tally.asked
 	exact   *[blocks]float64
 	*around // what is read ahead is simulated; nil: it is what came
 }
+
+// step is an event in one word, since each size reads all of them: the page (of up to 2^25:
+// a million are watched at most), the block, and what happened.
+type step uint32
+
+func stepOf(page uint32, block int, what step) step {
+	return step(page)<<stepPage | step(block)<<stepBlock | what
+}
+
+func (s step) page() uint32 { return uint32(s >> stepPage) }
+func (s step) block() int   { return int(s >> stepBlock & (1<<(stepPage-stepBlock) - 1)) }
+func (s step) what() step   { return s & (1<<stepBlock - 1) }
+
+const stepBlock, stepPage = 3, 7 // bits
+
+// What happens in a step; from read on a call asks for the page.
+const (
+	added step = iota
+	dropped
+	written
+	faulted
+	readOther   // not by those in question
+	readAsked   // by them
+	readUnknown // and was not asked for before, but came into the cache while it was watched
+)
 
 // telling is the time after which the kernel tells reclaim anew how long the lists are,
 // in ms (FLUSH_TIME). It is counted in pages that come in: a disk gives about as many in
@@ -40,32 +67,52 @@ const telling = 2000
 // prepare works out what was in the cache, of so many watched pages, when the
 // trace began: pages of which the first that is seen is a use or an eviction.
 func (t *Trace) prepare(room int, s Setting) *played {
-	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, block: make([]uint8, len(t.Events))}
-	met := make([]bool, t.Pages)
+	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, steps: make([]step, 0, len(t.Events))}
+	met, used := make([]bool, t.Pages), make([]bool, t.Pages)
 	var gone []uint32
-	added := 0
+	came := 0
 	length := max(1, uint32(t.Length.Milliseconds()))
 	for i := range t.Events {
 		e := &t.Events[i]
-		p.block[i] = uint8(min(uint64(e.At)*blocks/uint64(length), blocks-1))
-		if e.Kind == Added {
-			added++
+		if !met[e.Page] {
+			met[e.Page] = true
+			switch e.Kind {
+			case Added:
+				p.fresh[e.Page] = true
+			case Evicted, Dropped:
+				gone = append(gone, e.Page)
+			default:
+				p.began = append(p.began, e.Page)
+			}
 		}
-		if met[e.Page] {
-			continue
-		}
-		met[e.Page] = true
+		block := int(min(uint64(e.At)*blocks/uint64(length), blocks-1))
+		what := faulted
 		switch e.Kind {
+		case Evicted:
+			continue
+		case Dropped:
+			what = dropped
 		case Added:
-			p.fresh[e.Page] = true
-		case Evicted, Dropped:
-			gone = append(gone, e.Page)
-		default:
-			p.began = append(p.began, e.Page)
+			came++
+			what = added
+		case Written:
+			what = written
+		case Read:
+			what = readOther
+			if e.Asked {
+				p.asked[block][groupOf(e.Page)]++
+				if what = readAsked; p.fresh[e.Page] && !used[e.Page] {
+					what = readUnknown
+				}
+			}
+			used[e.Page] = true
+		case Faulted:
+			used[e.Page] = true
 		}
+		p.steps = append(p.steps, stepOf(e.Page, block, what))
 	}
 	if !s.Host {
-		p.often = max(1, int(float64(added)*telling/float64(length)))
+		p.often = max(1, int(float64(came)*telling/float64(length)))
 	}
 	for i := len(gone) - 1; i >= 0; i-- { // who was evicted last was used last
 		p.began = append(p.began, gone[i])
@@ -99,11 +146,11 @@ func (p *played) cache(room int) *twoList {
 		if i < len(p.began) {
 			page = p.began[i]
 		}
-		c.at[page].state = resident
+		c.state[page] = resident
 		if i < hot {
-			c.at[page].state |= active
+			c.state[page] |= active
 		}
-		c.push(c.listOf(page), int32(page))
+		c.push(c.listOf(page), page)
 	}
 	if p.lags {
 		c.lags, c.told = p.often, c.size
@@ -145,72 +192,67 @@ func (p *played) play(room int) *tally {
 // run is the same, and the cache as it is then.
 func (p *played) run(room int) (*tally, *twoList) {
 	c := p.cache(room)
-	t := &tally{settled: blocks / 2, exact: p.exact}
-	met := make([]bool, p.Pages)
+	t := &tally{settled: blocks / 2, exact: p.exact, asked: &p.asked}
 	in, ready := 0, false // pages that came in
-	var b uint8
+	b := 0
 	var ahead *reader
 	if p.around != nil {
 		ahead = &reader{around: p.around, cache: c, come: func(page uint32) {
 			c.insert(page, false)
-			c.at[page].state |= fresh
+			c.state[page] |= fresh
 			t.disk[b]++
 			in++
 		}}
 	}
-	for i := range p.Events {
-		e := &p.Events[i]
-		b = p.block[i]
-		page := e.Page
-		has := c.has(page)
-		switch e.Kind {
-		case Evicted:
+	for _, s := range p.steps {
+		page, what := s.page(), s.what()
+		state := c.state[page]
+		if what >= faulted && state == resident|active|referenced { // most of what is used changes nothing
 			continue
-		case Dropped:
+		}
+		has := state&resident != 0
+		b = s.block()
+		switch what {
+		case dropped:
 			c.drop(page)
 			continue
-		case Added:
+		case added:
 			if has || ahead != nil { // then who asks for it misses it
 				continue
 			}
 			c.insert(page, false)
-			c.at[page].state |= fresh
+			c.state[page] |= fresh
 			t.disk[b]++
-		case Written:
+		case written:
 			if !has {
 				c.insert(page, true)
-			} else if c.at[page].state&fresh != 0 { // it was made room for, not read
-				c.at[page].state &^= fresh
+			} else if state&fresh != 0 { // it was made room for, not read
+				c.state[page] &^= fresh
 				if t.disk[b] > 0 {
 					t.disk[b]--
 				}
 			}
-		case Read, Faulted:
-			cold := !has || c.at[page].state&fresh != 0
+		default:
+			cold := !has || state&fresh != 0
 			if !has {
 				c.insert(page, false)
 				t.disk[b]++
 			}
 			switch {
-			case ahead == nil || e.Kind == Faulted:
+			case ahead == nil || what == faulted:
 			case !has:
 				ahead.miss(page)
-			case c.at[page].state&marked != 0:
+			case state&marked != 0:
 				ahead.use(page)
 			}
-			c.at[page].state &^= fresh
+			c.state[page] &^= fresh
 			c.mark(page)
-			if e.Kind == Read && e.Asked {
-				g := groupOf(page)
-				t.asked[b][g]++
-				if cold {
-					t.cold[b][g]++
-					if !met[page] && p.fresh[page] && !(t.full && (ahead == nil || ready)) {
-						t.unknown[b]++
-					}
+			if cold && what >= readAsked {
+				t.cold[b][groupOf(page)]++
+				if what == readUnknown && !(t.full && (ahead == nil || ready)) {
+					t.unknown[b]++
 				}
 			}
-			met[page] = true
 		}
 		if !has {
 			if in++; !t.full && c.full() {
@@ -219,7 +261,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 		}
 		if !ready && t.full && in >= room {
 			ready = true
-			t.settled = min(t.settled, int(b)+1)
+			t.settled = min(t.settled, b+1)
 		}
 	}
 	return t, c
@@ -227,33 +269,29 @@ func (p *played) run(room int) (*tally, *twoList) {
 
 // observed is the tally of the real cache.
 func (p *played) observed() *tally {
-	t := &tally{settled: blocks / 2, full: true, exact: p.exact}
+	t := &tally{settled: blocks / 2, full: true, exact: p.exact, asked: &p.asked}
 	fresh := make([]bool, p.Pages)
-	for i := range p.Events {
-		e := &p.Events[i]
-		b := p.block[i]
-		switch e.Kind {
-		case Added:
-			fresh[e.Page] = true
+	for _, s := range p.steps {
+		page, b, what := s.page(), s.block(), s.what()
+		was := fresh[page]
+		switch what {
+		case dropped:
+			continue
+		case added:
 			t.disk[b]++
-		case Written:
-			if fresh[e.Page] && t.disk[b] > 0 {
+		case written:
+			if was && t.disk[b] > 0 {
 				t.disk[b]--
 			}
-			fresh[e.Page] = false
-		case Read, Faulted:
-			if fresh[e.Page] {
+		default:
+			if was {
 				t.usedBy[b]++
-			}
-			if e.Kind == Read && e.Asked {
-				g := groupOf(e.Page)
-				t.asked[b][g]++
-				if fresh[e.Page] {
-					t.cold[b][g]++
+				if what >= readAsked {
+					t.cold[b][groupOf(page)]++
 				}
 			}
-			fresh[e.Page] = false
 		}
+		fresh[page] = what == added
 	}
 	return t
 }

@@ -287,9 +287,9 @@ func runAhead(next pattern, pages, room, n int) (t *Trace, act, hit, disk float6
 			keep(c.evict(), Evicted)
 		}
 		c.insert(uint32(p), false)
-		c.at[p].state |= fresh
+		c.state[p] |= fresh
 		if is {
-			c.at[p].state |= marked
+			c.state[p] |= marked
 		}
 		if seen {
 			came++
@@ -306,14 +306,14 @@ func runAhead(next pattern, pages, room, n int) (t *Trace, act, hit, disk float6
 		if !file.has(page) {
 			file.miss(a, page)
 		}
-		if c.at[page].state&marked != 0 {
-			c.at[page].state &^= marked
+		if c.state[page]&marked != 0 {
+			c.state[page] &^= marked
 			file.use(a, page)
 		}
-		if seen && c.at[page].state&fresh != 0 {
+		if seen && c.state[page]&fresh != 0 {
 			cold++
 		}
-		c.at[page].state &^= fresh
+		c.state[page] &^= fresh
 		c.mark(uint32(page))
 		a.next = page + 1
 		keep(uint32(page), Read)

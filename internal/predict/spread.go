@@ -119,18 +119,28 @@ func (p *played) histogram() *histogram {
 	const steps = 4096
 	h := &histogram{within: make([]float64, steps+1), step: max(1, (p.Pages+steps-1)/steps)}
 	half := uint32(p.Length.Milliseconds() / 2)
-	p.distances(func(e *Event, d int) {
-		if e.At < half || e.Kind != Read || !e.Asked {
-			return
+	pages := newStack(p.Pages)
+	for i := range p.Events {
+		e := &p.Events[i]
+		switch e.Kind {
+		case Evicted, Added:
+			continue
+		case Dropped:
+			pages.forget(e.Page)
+			continue
 		}
-		h.all++
-		if d < 0 && !p.fresh[e.Page] {
-			d = len(p.began) + p.ghost - 1
+		if e.At >= half && e.Kind == Read && e.Asked {
+			h.all++
+			d := pages.distance(e.Page)
+			if d < 0 && !p.fresh[e.Page] {
+				d = len(p.began) + p.ghost - 1
+			}
+			if d >= 0 {
+				h.within[min(steps, d/h.step)]++
+			}
 		}
-		if d >= 0 {
-			h.within[min(steps, d/h.step)]++
-		}
-	})
+		pages.use(e.Page)
+	}
 	for i := 1; i < len(h.within); i++ {
 		h.within[i] += h.within[i-1]
 	}

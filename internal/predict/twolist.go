@@ -12,9 +12,10 @@ type twoList struct {
 	scale int  // pages that each stands for
 	host  bool // reclaim is the host's, not a cgroup's
 
-	at    []slot // by page; the lists' heads stand behind the last page
-	pages int
-	age   uint32 // evictions and activations so far: nonresident_age
+	state []uint8  // by page
+	at    []uint32 // by page: of one in the cache its place on its list; of an evicted one its shadow, the age of then
+	lists [2]queue // the inactive and the active list
+	age   uint32   // evictions and activations so far: nonresident_age
 
 	size      [2]int  // pages of the inactive and the active list
 	lags      int     // pages that come in from one telling of the sizes to the next; 0: reclaim knows them
@@ -26,11 +27,12 @@ type twoList struct {
 	untilNext int     // evictions until perPage is reckoned again
 }
 
-// slot is a page, in one piece: what a page needs of the processor's cache is one line.
-type slot struct {
-	prev, next int32 // on its list
-	shadow     uint32
-	state      uint8
+// queue is a list, oldest first, without pointers: pages come at its end and leave at its
+// beginning, and a page that leaves from between is passed over later. So what is on it is
+// read and written in order.
+type queue struct {
+	pages []uint32
+	first int // the pages before it have left
 }
 
 // What is known of a page.
@@ -38,9 +40,9 @@ const (
 	resident uint8 = 1 << iota
 	active
 	referenced
-	fresh   // came from disk, and nobody has asked for it yet
-	evicted // shadow holds when
-	marked  // who uses it has the next ones read ahead
+	fresh // came from disk, and nobody has asked for it yet
+	evicted
+	marked // who uses it has the next ones read ahead
 )
 
 const (
@@ -50,15 +52,12 @@ const (
 )
 
 func newTwoList(pages, room, scale int, host bool) *twoList {
-	c := &twoList{room: room, scale: scale, host: host, at: make([]slot, pages+2), pages: pages}
-	for _, l := range []int{inactiveList, activeList} {
-		h := c.head(l)
-		c.at[h].prev, c.at[h].next = h, h
+	c := &twoList{room: room, scale: scale, host: host, state: make([]uint8, pages), at: make([]uint32, pages)}
+	for i := range c.lists {
+		c.lists[i].pages = make([]uint32, 0, 2*min(room, pages)+reclaimBatch)
 	}
 	return c
 }
-
-func (c *twoList) head(list int) int32 { return int32(c.pages + list) }
 
 // counted are the sizes that reclaim decides by.
 func (c *twoList) counted() [2]int {
@@ -71,47 +70,79 @@ func (c *twoList) counted() [2]int {
 // full tells whether there is no room left.
 func (c *twoList) full() bool { return c.size[0]+c.size[1] >= c.room }
 
-// push puts a page in front of a list.
-func (c *twoList) push(list int, p int32) {
-	h := c.head(list)
-	n := c.at[h].next
-	c.at[h].next, c.at[p].prev, c.at[p].next, c.at[n].prev = p, h, n, p
+// push puts a page at the end of a list.
+func (c *twoList) push(list int, p uint32) {
+	q := &c.lists[list]
+	if len(q.pages) == cap(q.pages) {
+		c.tidy(list)
+	}
+	c.at[p] = uint32(len(q.pages))
+	q.pages = append(q.pages, p)
 	c.size[list]++
 }
 
-func (c *twoList) unlink(list int, p int32) {
-	before, after := c.at[p].prev, c.at[p].next
-	c.at[before].next, c.at[after].prev = after, before
-	c.size[list]--
+// tidy takes the pages that have left out of a list. Those that are on it are at most half.
+func (c *twoList) tidy(list int) {
+	q := &c.lists[list]
+	kept := q.pages[:0]
+	for i := q.first; i < len(q.pages); i++ {
+		if p := q.pages[i]; c.on(list, p, i) {
+			c.at[p] = uint32(len(kept))
+			kept = append(kept, p)
+		}
+	}
+	q.pages, q.first = kept, 0
+}
+
+// on tells whether a page is on a list, at that place.
+func (c *twoList) on(list int, p uint32, place int) bool {
+	want := resident
+	if list == activeList {
+		want |= active
+	}
+	return c.state[p]&(resident|active) == want && c.at[p] == uint32(place)
+}
+
+// oldest takes the page off a list that is on it for longest.
+func (c *twoList) oldest(list int) uint32 {
+	q := &c.lists[list]
+	for {
+		p := q.pages[q.first]
+		q.first++
+		if c.on(list, p, q.first-1) {
+			c.size[list]--
+			return p
+		}
+	}
 }
 
 func (c *twoList) listOf(p uint32) int {
-	if c.at[p].state&active != 0 {
+	if c.state[p]&active != 0 {
 		return activeList
 	}
 	return inactiveList
 }
 
 // has tells whether a page is in the cache.
-func (c *twoList) has(p uint32) bool { return c.at[p].state&resident != 0 }
+func (c *twoList) has(p uint32) bool { return c.state[p]&resident != 0 }
 
 // insert puts a page in that is not there. Pages that are written are not
 // activated (filemap_add_folio: __GFP_WRITE).
 func (c *twoList) insert(p uint32, written bool) {
-	s := c.at[p].state
+	s := c.state[p]
 	again := 0.0
 	now := resident
-	if s&evicted != 0 && !written && int(c.age-c.at[p].shadow) <= c.counted()[activeList] {
+	if s&evicted != 0 && !written && int(c.age-c.at[p]) <= c.counted()[activeList] {
 		now |= active
 		c.age++
 		again = 1
 	}
-	c.at[p].state = now
 	c.recent += (again - c.recent) / reclaimBatch
 	for c.full() {
 		c.evict()
 	}
-	c.push(c.listOf(p), int32(p))
+	c.state[p] = now
+	c.push(c.listOf(p), p)
 	if c.untold++; c.untold >= c.lags {
 		c.told, c.untold = c.size, 0
 	}
@@ -119,13 +150,13 @@ func (c *twoList) insert(p uint32, written bool) {
 
 // mark is folio_mark_accessed.
 func (c *twoList) mark(p uint32) {
-	switch s := c.at[p].state; {
+	switch s := c.state[p]; {
 	case s&referenced == 0:
-		c.at[p].state |= referenced
+		c.state[p] |= referenced
 	case s&active == 0:
-		c.unlink(inactiveList, int32(p))
-		c.at[p].state = s&^referenced | active
-		c.push(activeList, int32(p))
+		c.size[inactiveList]--
+		c.state[p] = s&^referenced | active
+		c.push(activeList, p)
 		c.age++
 	}
 }
@@ -138,26 +169,24 @@ func (c *twoList) evict() uint32 {
 	c.untilNext--
 	c.owed += c.perPage
 	for c.size[activeList] > 0 && (c.owed >= 1 || c.size[inactiveList] == 0) {
-		p := c.at[c.head(activeList)].prev
-		c.unlink(activeList, p)
-		c.at[p].state &^= active
+		p := c.oldest(activeList)
+		c.state[p] &^= active
 		c.push(inactiveList, p)
 		c.owed = max(0, c.owed-1)
 	}
-	p := c.at[c.head(inactiveList)].prev
-	c.unlink(inactiveList, p)
-	c.at[p].state = evicted
-	c.at[p].shadow = c.age
+	p := c.oldest(inactiveList)
+	c.state[p] = evicted
+	c.at[p] = c.age
 	c.age++
-	return uint32(p)
+	return p
 }
 
 // drop takes a page out for good.
 func (c *twoList) drop(p uint32) {
 	if c.has(p) {
-		c.unlink(c.listOf(p), int32(p))
+		c.size[c.listOf(p)]--
 	}
-	c.at[p].state = 0
+	c.state[p] = 0
 }
 
 // deactivations is how many pages of the active list are moved to the inactive
