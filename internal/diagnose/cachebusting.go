@@ -24,7 +24,7 @@ func cacheBusting() Cause {
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before: most are first reads", percent(v.refault)))
 			}
-			if cg, _, limit, ok := c.memoryLimit(); ok {
+			if cg, _, limit, ok := c.memoryLimit(); ok && !c.hostShort() {
 				return no(fmt.Sprintf("the limit of cgroup %q (%s) keeps the cache small, not the host's memory", cg, bytes(limit)))
 			}
 			unread := c.limitUnknown()

@@ -33,8 +33,8 @@ func cgroupCacheLimit() Cause {
 			if !has {
 				return cannotTell(c.w.WhyAbsent(sample.MemAvailable))
 			}
-			if total, ok := c.gauge(sample.MemTotal); ok && avail < 0.05*total {
-				return no("the host has no memory left either: raising the limit would not help")
+			if c.hostShort() {
+				return no(fmt.Sprintf("the host has no memory left either (%s available): raising the limit would not help", bytes(avail)))
 			}
 			// the limit is met by all that the cgroup's programs read together
 			set := c.readSet(func(pid int) bool { return inCgroup(c.w.Processes[pid].MemoryCgroup, cg) })

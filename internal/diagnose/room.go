@@ -76,6 +76,19 @@ func (c *Case) hostFull() (unused float64, full bool) {
 	return unused, unused < freeLimit*total
 }
 
+// availableLimit is the share of the host's memory below which next to nothing is
+// available: the kernel's reserves and what the cache always holds are of that size.
+const availableLimit = 0.05
+
+// hostShort reports whether it is the host's memory that is wanting, where a
+// cgroup is at its limit, too: next to nothing is available, and not known that all
+// that is evicted is evicted for the limit.
+func (c *Case) hostShort() bool {
+	avail, ok := c.gauge(sample.MemAvailable)
+	total, known := c.gauge(sample.MemTotal)
+	return ok && known && avail < availableLimit*total && c.evictsFor() != byCgroup
+}
+
 // shmemShare is the share of the host's memory from which on tmpfs and shared
 // memory are worth a word to who looks for memory for the cache.
 const shmemShare = 0.20
