@@ -94,6 +94,32 @@ func Observe(t *testing.T, open func(*host.Host) (sample.Source, error), f func(
 	}
 }
 
+// ObserveSeen is Observe where requests are counted at their completion, without another
+// try for those that the host hides from programs: it tells how many of so many bytes (0:
+// of any) were hidden. What the probe misses must be among all that were.
+func ObserveSeen(t *testing.T, bytes int32, open func(*host.Host) (sample.Source, error), f func()) (w *sample.Window, hidden float64) {
+	t.Helper()
+	for try := 1; ; try++ {
+		all, these := Hidden(t, 0), Hidden(t, bytes)
+		w = ObserveOnce(t, open, f)
+		most, interrupted := all(), ""
+		hidden = these()
+		w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
+			switch {
+			case strings.HasSuffix(e.Class, " missed_completions") && s.Sum() <= most:
+			case strings.HasSuffix(e.Class, " recursion") && try < 5:
+				interrupted += fmt.Sprintf(" %s: %g", e.Class, s.Sum())
+			default:
+				t.Errorf("lost %s: %g; %g completions were hidden", e.Class, s.Sum(), most)
+			}
+		})
+		if interrupted == "" {
+			return w, hidden
+		}
+		t.Logf("try %d: this host interrupted programs:%s", try, interrupted)
+	}
+}
+
 // ObserveOnce is Observe without another try, for figures that what the host
 // hides of other events takes nothing from.
 func ObserveOnce(t *testing.T, open func(*host.Host) (sample.Source, error), f func()) *sample.Window {

@@ -34,7 +34,7 @@ func TestBiosAtTheQueueAndInRequests(t *testing.T) {
 				}
 				return s, err
 			}
-			w := bpftest.Observe(t, opens, func() {
+			w, hidden := bpftest.ObserveSeen(t, 4096, opens, func() {
 				bpftest.Drop(t, through)
 				directReads(t, past, buf, offsets)
 				directReads(t, past, buf, offsets)
@@ -55,8 +55,8 @@ func TestBiosAtTheQueueAndInRequests(t *testing.T) {
 			})
 			self := sample.Entity{PID: os.Getpid()}
 			for m, want := range map[sample.Metric]float64{sample.BlockDirect: 2 * direct * 4096, sample.BlockDirectAgn: direct * 4096} {
-				if got, _ := w.Sum(m, self); got != want {
-					t.Errorf("%s is %g, want %g", m, got, want)
+				if got, _ := w.Sum(m, self); got > want || got < want-hidden*4096 {
+					t.Errorf("%s is %g, want %g; %g completions were hidden", m, got, want, hidden)
 				}
 			}
 			for path, class := range map[string]string{through: "read", f.Name(): "write"} {

@@ -43,7 +43,7 @@ func TestALayerThatComesLater(t *testing.T) {
 		return s, err
 	}
 	var loop string
-	w := bpftest.Observe(t, opens, func() {
+	w, hidden := bpftest.ObserveSeen(t, 4096, opens, func() {
 		directReads(t, path, buf, stride(before, 16384))
 		out, err := exec.Command("losetup", "--find", "--show", "--direct-io=on", image).Output()
 		if err != nil {
@@ -75,10 +75,10 @@ func TestALayerThatComesLater(t *testing.T) {
 	own := func(e sample.Entity) bool {
 		return e.PID == os.Getpid() && e.Class == "read" && e.Device != disk
 	}
-	if got, _ := w.SumWhere(sample.BlockOps, own); got != before+after+through {
-		t.Errorf("%g reads of this process on the disk, want %d", got, before+after+through)
+	if got, _ := w.SumWhere(sample.BlockOps, own); got > before+after+through || got < before+after+through-hidden {
+		t.Errorf("%g reads of this process on the disk, want %d; %g completions were hidden", got, before+after+through, hidden)
 	}
-	if got, _ := w.SumWhere(sample.BlockOps, func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" && e.Device == disk }); got != through {
-		t.Errorf("%g reads of this process on %s, want %d", got, disk, through)
+	if got, _ := w.SumWhere(sample.BlockOps, func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" && e.Device == disk }); got > through || got < through-hidden {
+		t.Errorf("%g reads of this process on %s, want %d; %g completions were hidden", got, disk, through, hidden)
 	}
 }
