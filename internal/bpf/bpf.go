@@ -123,6 +123,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 		programs = append(slices.Clone(programs), Program{Name: onRename, Tracepoint: "task_rename", Optional: true})
 	}
 	p := &Probe{links: map[string]link.Link{}, iterators: map[string]*link.Iter{}, hooks: map[string]*Program{}, fit: fit}
+	p.cost.miss, p.cost.alone = map[string]uint64{}, map[string]uint64{}
 	more, err := fit.fit(spec)
 	if err != nil {
 		return nil, err

@@ -180,7 +180,7 @@ func (p *Probe) alone(after string) error {
 	p.cost.mu.Lock()
 	defer p.cost.mu.Unlock()
 	return p.eachStats(func(name string, s *ebpf.ProgramStats) {
-		if strings.TrimSuffix(name, forLayers) == after && p.cost.miss != nil {
+		if strings.TrimSuffix(name, forLayers) == after {
 			p.cost.alone[name] += s.RecursionMisses - p.cost.miss[name]
 			p.cost.miss[name] = s.RecursionMisses
 		}

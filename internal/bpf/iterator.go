@@ -45,9 +45,9 @@ func (p *Probe) ReadIterator(name string, size int, buf []byte) ([]byte, error) 
 func (p *Probe) Missed() (uint64, error) {
 	var n uint64
 	missed := map[string]uint64{}
-	err := p.eachStats(func(name string, s *ebpf.ProgramStats) { missed[name] = s.RecursionMisses })
+	err := p.eachStats(func(name string, s *ebpf.ProgramStats) { missed[name] = s.RecursionMisses - p.cost.miss[name] })
 	for name := range missed {
-		n += p.lost(name, missed)
+		n += p.lost(name, missed) + p.cost.alone[name]
 	}
 	return n, err
 }

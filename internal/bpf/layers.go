@@ -50,6 +50,9 @@ func (f *fit) parted(spec *ebpf.CollectionSpec, programs []Program, whole bool) 
 
 func isForLayers(ins asm.Instruction) bool { return isNumber(ins, whichForLayers) }
 
+// OnBioDone is told that a bio is complete.
+const OnBioDone = "on_bio_done"
+
 // Late attaches programs, and sets a variable of theirs, when a machine is seen for
 // the first time to need them, so that nobody pays for them on another. It is used by
 // one goroutine.
@@ -59,13 +62,16 @@ type Late struct {
 	needed   func() bool
 	variable string // "" for none
 	programs []string
+	every    time.Duration // how long what needs them may be there unnoticed
 	asked    time.Time
 	on       bool
 	tell     func() error // what the programs have to know, each time it is looked; nil for nothing
 }
 
-// lateEvery is how long a device may be there unnoticed.
-const lateEvery = 5 * time.Second
+const (
+	lateEvery   = 5 * time.Second // for a device
+	missedEvery = time.Second     // for what the kernel has passed over, which is lost meanwhile
+)
 
 // LayerPrograms are the programs at the tracepoints that a layer's bios pass.
 // block_bio_remap has its three arguments since e8a676d61c07 (5.11); before that
@@ -74,7 +80,8 @@ func LayerPrograms() []Program {
 	return []Program{
 		{Name: "on_remap", Tracepoint: "block_bio_remap", Arguments: 3, Optional: true, Late: true},
 		{Name: "on_split", Tracepoint: "block_split", Arguments: 2, Optional: true, Late: true},
-		{Name: "on_bio_done", Tracepoint: "block_bio_complete", Arguments: 2, Optional: true, Late: true},
+		{Name: OnBioDone, Tracepoint: "block_bio_complete", Arguments: 2, Optional: true, Late: true},
+		{Name: OnBioDone + AndMissed, Tracepoint: "block_bio_complete", Arguments: 2, Optional: true, Late: true, After: OnBioDone},
 	}
 }
 
@@ -126,7 +133,7 @@ func putRequests(p *Probe, h *host.Host) error {
 // AttachLate detaches the programs of these names, of a probe that has just been
 // opened, until they are needed.
 func AttachLate(p *Probe, h *host.Host, needed func() bool, variable string, programs ...string) (*Late, error) {
-	l := &Late{probe: p, clock: h.Now, needed: needed, variable: variable, programs: programs}
+	l := &Late{probe: p, clock: h.Now, needed: needed, variable: variable, programs: programs, every: lateEvery}
 	for _, name := range programs {
 		if err := p.Detach(name); err != nil {
 			return nil, err
@@ -141,7 +148,7 @@ func (l *Late) On() bool { return l.on }
 // Look looks whether they are, where it is time to.
 func (l *Late) Look() error {
 	now := l.clock()
-	if l.on && l.tell == nil || now.Sub(l.asked) < lateEvery {
+	if l.on && l.tell == nil || now.Sub(l.asked) < l.every {
 		return nil
 	}
 	l.asked = now
@@ -169,7 +176,7 @@ func (l *Late) Look() error {
 	}
 	for _, name := range l.programs {
 		if before, ok := strings.CutSuffix(name, forLayers); ok { // it leaves all events to that one since
-			if err := l.probe.Detach(before); err != nil {
+			if err := errors.Join(l.probe.Detach(before), l.probe.putBehind(before)); err != nil {
 				return err
 			}
 		}

@@ -1,10 +1,13 @@
 package bpf
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+
+	"iocause/internal/host"
 )
 
 const (
@@ -13,6 +16,9 @@ const (
 	whichOfTwo = 0x74776963
 	// second is what the other of two programs is called, behind the name of the first.
 	second = "_again"
+	// AndMissed is what the copy is called that counts what the kernel passed over a program
+	// for, behind the name of that (Program.After).
+	AndMissed = "_missed"
 	// twice is the map in which the first notes with the thread what it has counted.
 	twice = "twice"
 )
@@ -64,6 +70,53 @@ func copies(spec *ebpf.CollectionSpec, programs []Program) {
 			spec.Programs[programs[i].Name] = again
 		}
 	}
+}
+
+// Missed are the copies of a probe, each attached once the kernel has passed over what it
+// comes after: where nothing is passed over, nobody pays for them. It is used by one
+// goroutine.
+type Missed []*Late
+
+// CountMissed detaches the copies until they are needed. Requests of device-mapper complete
+// in a softirq, and those of the disks below in interrupts: there they are at once.
+func CountMissed(p *Probe, h *host.Host) (all Missed, err error) {
+	softirqs := h.RequestsOfDM() != 0
+	for name, hook := range p.hooks {
+		if hook.After == "" {
+			continue
+		}
+		needed := func() bool {
+			n, err := p.PassedOver(hook.After)
+			return n > 0 && err == nil || softirqs && hook.Tracepoint == "block_rq_complete" // a failure shows where the cost is told
+		}
+		l, err := AttachLate(p, h, needed, "", name)
+		if err != nil {
+			return nil, err
+		}
+		l.every = missedEvery
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// Look looks whether the kernel has passed over a program, where it is time to.
+func (m Missed) Look() error {
+	for _, l := range m {
+		if err := l.Look(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putBehind puts the copy of a program behind what has taken the place of that.
+func (p *Probe) putBehind(program string) error {
+	for name, hook := range p.hooks {
+		if hook.After == program && p.links[name] != nil {
+			return errors.Join(p.Detach(name), p.attachOne(name))
+		}
+	}
+	return nil
 }
 
 func isWhich(ins asm.Instruction) bool { return isNumber(ins, whichOfTwo) }

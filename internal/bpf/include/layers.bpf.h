@@ -234,8 +234,12 @@ static __always_inline struct layer *layer_sums(struct layer_bio *b)
 	return l;
 }
 
-/* A bio is complete: now, where somebody has read the clock already, else 0. */
-static __always_inline int layer_done(u64 id, u64 now)
+/*
+ * A bio is complete: now, where somebody has read the clock already, else 0. again, where
+ * another program may have counted it, which has taken its row then. Of a part that was
+ * cut off in front nothing tells whether one has: mostly it is complete with its request.
+ */
+static __always_inline int layer_done(u64 id, u64 now, bool again)
 {
 	struct layer_bio_set *set = layer_set_of(id);
 	u64 total, below, above_id, since;
@@ -247,14 +251,14 @@ static __always_inline int layer_done(u64 id, u64 now)
 		return 0;
 	b = layer_row_at(set, quick_way_of(set->ids, as_number(id)));
 	if (!b) { /* a part that was cut off in front */
-		if (!any_loops && !dm_requests)
+		if (again || (!any_loops && !dm_requests))
 			return 0;
 		id = as_number((u64)READ(struct bio___private, id, bi_private));
 		set = layer_set_of(id);
 		b = set ? layer_row_at(set, way_of(set->ids, id)) : 0;
 		if (!b || !b->cut || fetch_add(&b->cut, -1) != REST_DONE + 1)
 			return 0;
-	} else if (b->cut && fetch_add(&b->cut, REST_DONE)) {
+	} else if (b->cut && ((again && b->cut >= REST_DONE) || fetch_add(&b->cut, REST_DONE))) {
 		return 0;
 	}
 	if (!b->start) /* handed on and never queued */
@@ -298,11 +302,11 @@ forget:
 }
 
 /* With what it was handed on as. */
-static __always_inline int layers_of_bio_done(u64 id, u64 now)
+static __always_inline int layers_of_bio_done(u64 id, u64 now, bool again)
 {
 	if (passed_on)
-		layer_done(id + 1, now);
-	return layer_done(id, now);
+		layer_done(id + 1, now, again);
+	return layer_done(id, now, again);
 }
 
 #define WHOLE (1ULL << 40) /* all of a request is complete */
@@ -322,7 +326,7 @@ __noinline u64 layers_of_merged_done(u64 id, u64 bytes, u64 now)
 			return NO_MORE;
 		bytes -= size;
 	}
-	layers_of_bio_done(id, now);
+	layers_of_bio_done(id, now, false);
 	return bytes;
 }
 

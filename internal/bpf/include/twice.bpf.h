@@ -41,6 +41,12 @@ static __always_inline u64 which_of_two(void)
 	return which;
 }
 
+/* Whether the program is a copy that comes after another one, which may have counted the event. */
+static __always_inline bool is_second_of_two(void)
+{
+	return which_of_two() == SECOND_OF_TWO;
+}
+
 /* Whether the program leaves an event to the other of the two. */
 static __always_inline bool left_to_other(enum twice what, u64 event)
 {

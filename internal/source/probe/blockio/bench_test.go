@@ -23,14 +23,18 @@ import (
 // BenchmarkBios tells what the programs cost a bio of a device that takes bios, as
 // each layer does (zram: direct reads of 4 KiB), as the kernel measures its programs:
 // where they return at once (what measuring itself takes, and is in the other figures),
-// without and with bios followed through layers.
+// without and with bios followed through layers, and with what counts those that were
+// missed.
 func BenchmarkBios(b *testing.B) {
-	for _, what := range []string{"nothing", "counted", "followed"} {
+	for _, what := range []string{"nothing", "counted", "followed", "missed"} {
 		b.Run(what, func(b *testing.B) {
 			p, disk := attached(b, what != "counted", what != "nothing")
-			if what == "followed" {
-				follow(b, p, true)
+			if what == "missed" {
+				if err := p.probe.Attach(onBioMissed); err != nil {
+					b.Fatal(err)
+				}
 			}
+			follow(b, p, what == "followed" || what == "missed")
 			measured(b, func() {
 				for b.Loop() {
 					disk.read(b, 1)
@@ -64,7 +68,7 @@ func BenchmarkLayer(b *testing.B) {
 						disk.read(b, step)
 					}
 					after := runs(b)
-					for _, name := range []string{"on_bio", "on_bio_done"} {
+					for _, name := range []string{"on_bio", onBioDone} {
 						each[on] += float64(after[name].Runtime-before[name].Runtime) / float64(after[name].RunCount-before[name].RunCount)
 					}
 				}
@@ -80,7 +84,7 @@ func BenchmarkLayer(b *testing.B) {
 
 // attached opens the probe with what sees bios, and those that follow layers too if
 // wanted, beside a disk that takes bios; it counts if that is wanted.
-func attached(b *testing.B, layers, counts bool) (*Probe, memory) {
+func attached(b testing.TB, layers, counts bool) (*Probe, memory) {
 	b.Helper()
 	s, err := open(host.Live(), func() bool { return true })
 	if err != nil {
@@ -89,7 +93,7 @@ func attached(b *testing.B, layers, counts bool) (*Probe, memory) {
 	b.Cleanup(func() { s.Close() })
 	p := s.(*Probe)
 	if layers && !p.layers.On() {
-		for _, name := range []string{"on_remap", "on_split", "on_bio_done"} {
+		for _, name := range []string{"on_remap", "on_split", onBioDone} {
 			if err := p.probe.Attach(name); err != nil {
 				b.Fatal(err)
 			}
@@ -102,7 +106,7 @@ func attached(b *testing.B, layers, counts bool) (*Probe, memory) {
 	return p, disk
 }
 
-func follow(b *testing.B, p *Probe, on bool) {
+func follow(b testing.TB, p *Probe, on bool) {
 	b.Helper()
 	value := uint32(0)
 	if on {
@@ -114,14 +118,17 @@ func follow(b *testing.B, p *Probe, on bool) {
 }
 
 type memory struct {
-	fd  int
-	buf []byte
+	name string
+	fd   int
+	buf  []byte
 }
 
-// read reads 1,024 blocks, each so many blocks behind the one before.
-func (m memory) read(b *testing.B, step int64) {
+const reads = 1024 // of a memory at a time
+
+// read reads so many blocks, each so many blocks behind the one before.
+func (m memory) read(b testing.TB, step int64) {
 	b.Helper()
-	for i := range int64(1024) {
+	for i := range int64(reads) {
 		if _, err := unix.Pread(m.fd, m.buf, i*step%4096*4096); err != nil {
 			b.Fatal(err)
 		}
@@ -129,7 +136,7 @@ func (m memory) read(b *testing.B, step int64) {
 }
 
 // zram makes a disk of compressed memory, of which nothing is written.
-func zram(b *testing.B) memory {
+func zram(b testing.TB) memory {
 	b.Helper()
 	number, err := os.ReadFile("/sys/class/zram-control/hot_add") // reading adds one
 	if err != nil {
@@ -155,7 +162,7 @@ func zram(b *testing.B) memory {
 	}
 	buf[0] = 1
 	b.Cleanup(func() { unix.Munmap(buf) })
-	return memory{fd, buf}
+	return memory{"zram" + n, fd, buf}
 }
 
 // measured reports what a run of each program of this process took.

@@ -383,7 +383,7 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 	u64 id = as_number(ctx[0]), now = 0, start, issue, queue, device_ns, before;
 	struct owner_key owner = {};
 	u32 size_slot, row, done, place, beside, nth = 0;
-	bool again = which_of_two() == SECOND_OF_TWO;
+	bool again = is_second_of_two();
 	struct near_device *near;
 	struct request_info *info;
 	struct bin *b = 0;
@@ -496,5 +496,5 @@ int COUNTING_TWICE(TWICE_SPLIT, on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return follow ? layers_of_bio_done(ctx[1], 0) : 0;
+	return follow ? layers_of_bio_done(ctx[1], 0, is_second_of_two()) : 0;
 }

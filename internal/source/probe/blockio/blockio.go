@@ -21,8 +21,10 @@ const (
 	fromComplete = "tp:block_rq_complete"
 	fromRequeue  = "tp:block_rq_requeue"
 
-	onComplete = "on_complete"
-	onMissed   = "on_complete_missed" // counts what the kernel passed over that one for
+	onComplete  = "on_complete"
+	onMissed    = onComplete + bpf.AndMissed
+	onBioDone   = bpf.OnBioDone
+	onBioMissed = onBioDone + bpf.AndMissed
 )
 
 // binLength is BIN_NS of the program; so many bins make one of the wide ones,
@@ -54,7 +56,7 @@ type Probe struct {
 	lookup *host.Lookup
 	layers *bpf.Late
 	bios   *bpf.Late
-	missed *bpf.Late
+	missed bpf.Missed
 	issue  issue
 	near   near
 	sweep  bpf.Sweep
@@ -92,15 +94,16 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
 	var near near
-	var layers, bios, missed *bpf.Late
+	var layers, bios *bpf.Late
+	var missed bpf.Missed
 	if err = near.open(p); err == nil {
-		layers, err = bpf.FollowLayers(p, h, "on_remap", "on_split", "on_bio_done")
+		layers, err = bpf.FollowLayers(p, h, "on_remap", "on_split", onBioDone)
 	}
 	if err == nil {
 		bios, err = bpf.AttachLate(p, h, takesBios, "at_queue", "on_bio", "on_bio_old")
 	}
 	if err == nil {
-		missed, err = bpf.AttachLate(p, h, func() bool { return h.RequestsOfDM() != 0 || passedOver(p) }, "", onMissed)
+		missed, err = bpf.CountMissed(p, h)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the block I/O probe: %w", err), p.Close())
@@ -109,12 +112,6 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 		host: h, probe: p, near: near, layers: layers, bios: bios, missed: missed, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
 		issue: issue{probe: p, needed: p.Ways()[0].By == bpf.ByRequest},
 	}, nil
-}
-
-// passedOver tells whether a completion came in an interrupt while another one was counted.
-func passedOver(p *bpf.Probe) bool {
-	n, err := p.PassedOver(onComplete)
-	return err == nil && n > 0 // a failure shows where the cost is told
 }
 
 // Plan is what the probe loads.

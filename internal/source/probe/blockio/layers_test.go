@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/bpf"
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
 	"iocause/internal/require"
@@ -131,16 +132,18 @@ func TestReadsThroughLayers(t *testing.T) {
 
 // So are those of many threads at once: where the requests of a layer complete in a
 // softirq, those of the disk complete in interrupts that come while one of them is
-// counted. What is told as lost is how many at most.
+// counted, and so do bios of layers that complete in threads. What is told as lost is how
+// many at most.
 func TestReadsThroughLayersAtOnce(t *testing.T) {
 	const threads, each = 32, 131 // the second is a prime
 	path := bpftest.File(t, 2*threads*each)
-	_, disks := stackOf(t, path)
-	var p *Probe
+	top, disks := stackOf(t, path)
+	var p *bpf.Probe
 	opens := func(h *host.Host) (sample.Source, error) {
 		s, err := Open(h)
 		if err == nil {
-			p = s.(*Probe)
+			p = s.(*Probe).probe
+			err = errors.Join(p.Attach(onMissed), p.Attach(onBioMissed)) // as when one has been missed
 		}
 		return s, err
 	}
@@ -152,19 +155,28 @@ func TestReadsThroughLayersAtOnce(t *testing.T) {
 			}
 			directReads(t, path, bpftest.Aligned(t, 4096), offsets)
 		})
-		n, err := p.probe.PassedOver(onComplete)
-		require.NoError(t, err)
-		t.Logf("%d completions came while another one was counted", n)
+		for _, name := range []string{onComplete, onBioDone} {
+			n, err := p.PassedOver(name)
+			require.NoError(t, err)
+			t.Logf("%d events came while %s counted another one", n, name)
+		}
 	})
-	lost := 0.0 // at most: what is passed over for a layer's time is among it
+	lost := 0.0
 	w.Each(sample.CostLost, func(e sample.Entity, s *sample.Series) {
 		t.Logf("lost %s: %g", e.Class, s.Sum())
 		lost += s.Sum()
 	})
-	got := sums(w, sample.BlockBytes, disks, func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" })
-	t.Logf("%g of %d bytes read by this process; %g events were lost at most", got, threads*each*4096, lost)
-	if got > 1.001*threads*each*4096 || got < (threads*each-lost)*4096 {
-		t.Errorf("%g bytes read by this process, want %d less those of %g events", got, threads*each*4096, lost)
+	for what, got := range map[string]float64{
+		"blocks read by this process": sums(w, sample.BlockBytes, disks, func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" }) / 4096,
+		"bios of the first layer": sums(w, sample.LayerOps, []string{top}, func(e sample.Entity) bool {
+			c, ok := sample.ParseLayerClass(e.Class)
+			return ok && c.Top == top && c.Op == sample.ClassRead
+		}),
+	} {
+		t.Logf("%s: %g of %d; %g events were lost at most", what, got, threads*each, lost)
+		if got > 1.005*threads*each || got < threads*each-lost {
+			t.Errorf("%s: %g, want %d less %g", what, got, threads*each, lost)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ struct event {
 	u64 ino;
 	u32 sdev; /* of ino's file system; for OWNER_DEVICE the device */
 	u32 tgid, tid;
-	u32 bytes; /* completed */
+	u32 bytes; /* completed in the end */
 	u32 flags; /* operation and enum flag */
 	u8 status; /* blk_status_t */
 	u8 owner;

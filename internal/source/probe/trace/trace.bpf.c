@@ -362,15 +362,22 @@ int COUNTING(on_merge, struct request *rq)
 	return 0;
 }
 
+/*
+ * An interrupt may come while this program runs in a softirq; what completes in it the
+ * kernel does not run it for. So there may be two of it in a row (twice.go).
+ */
 SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
+	bool again = is_second_of_two();
 	struct event *e;
 	u64 id = ctx[0], issue, now = 0;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
-	if (follow) {
+	if (again && !in_flight(id))
+		return 0; /* the first program has told of it */
+	if (follow && !(again && bytes < rq->__data_len)) { /* of a part nothing tells whether that one has */
 		now = bpf_ktime_get_ns();
 		layers_done(rq, bytes, now);
 	}
@@ -379,9 +386,9 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 		return 0;
 	if (!e->end) { /* its first part: merges in front moved where it begins */
 		e->sector = rq->__sector;
+		e->bytes = bytes < rq->__data_len ? rq->__data_len : bytes; /* of all of it */
 		e->end = 1;
 	}
-	e->bytes += bytes;
 	if (!e->status)
 		e->status = request_status(error);
 	if (bytes < rq->__data_len)
@@ -451,5 +458,5 @@ int COUNTING_TWICE(TWICE_SPLIT, on_split, struct bio *bio)
 SEC("tp_btf/block_bio_complete")
 int COUNTING(on_bio_done, struct request_queue *q, struct bio *bio)
 {
-	return follow ? layers_of_bio_done(ctx[1], 0) : 0;
+	return follow ? layers_of_bio_done(ctx[1], 0, is_second_of_two()) : 0;
 }

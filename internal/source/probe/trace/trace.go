@@ -16,6 +16,11 @@ import (
 	"iocause/internal/sample"
 )
 
+const (
+	onComplete = "on_complete"
+	onMissed   = onComplete + bpf.AndMissed
+)
+
 // Options say what is traced. Zero values ask for everything.
 type Options struct {
 	PID         int
@@ -44,12 +49,13 @@ type Losses struct {
 
 // Probe is the attached probe. It is used by one goroutine.
 type Probe struct {
-	probe *bpf.Probe
-	ring  *bpf.Ring
-	layer *bpf.Late
-	epoch time.Duration // of sample.IO, on the monotonic clock
-	names *names
-	io    sample.IO
+	probe  *bpf.Probe
+	ring   *bpf.Ring
+	layer  *bpf.Late
+	missed bpf.Missed
+	epoch  time.Duration // of sample.IO, on the monotonic clock
+	names  *names
+	io     sample.IO
 
 	forgotten uint32 // times that the paths were
 }
@@ -82,7 +88,8 @@ func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 		{Name: "on_issue", Tracepoint: "block_rq_issue"},
 		{Name: "on_requeue", Tracepoint: "block_rq_requeue"},
 		{Name: "on_merge", Tracepoint: "block_rq_merge"},
-		{Name: "on_complete", Tracepoint: "block_rq_complete"},
+		{Name: onComplete, Tracepoint: "block_rq_complete"},
+		{Name: onMissed, Tracepoint: "block_rq_complete", After: onComplete},
 		{Name: "on_bio", Tracepoint: "block_bio_queue", Arguments: 1, Optional: true},
 	}, bpf.LayerPrograms()...), []bpf.Capability{bpf.Requests(map[string]any{"by_bio": true})}, constants)
 	if err != nil {
@@ -97,7 +104,10 @@ func Open(h *host.Host, o Options) (p *Probe, epoch time.Time, err error) {
 	if err := p.leaveOut(o.Own); err != nil {
 		return nil, epoch, err
 	}
-	if p.layer, err = bpf.FollowLayers(loaded, h, "on_bio", "on_remap", "on_split", "on_bio_done"); err != nil {
+	if p.layer, err = bpf.FollowLayers(loaded, h, "on_bio", "on_remap", "on_split", bpf.OnBioDone); err != nil {
+		return nil, epoch, err
+	}
+	if p.missed, err = bpf.CountMissed(loaded, h); err != nil {
 		return nil, epoch, err
 	}
 	if p.ring, err = bpf.OpenRing(loaded.Map("events"), "the trace"); err != nil {
@@ -135,7 +145,7 @@ func (p *Probe) Stop() error { return p.set(false) }
 // Each calls f for every I/O that is in the buffer and returns without
 // waiting. The I/O is valid during the call.
 func (p *Probe) Each(f func(*sample.IO) error) error {
-	if err := p.layer.Look(); err != nil {
+	if err := errors.Join(p.layer.Look(), p.missed.Look()); err != nil {
 		return err
 	}
 	for {

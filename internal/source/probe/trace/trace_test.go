@@ -16,13 +16,13 @@ import (
 	"iocause/internal/sample"
 )
 
-// record runs f under the probe and returns the I/Os and what was lost. A
+// record runs f under the probe, when it is prepared, and returns the I/Os and what was lost. A
 // host that hides completions gets another try.
-func record(t *testing.T, o Options, f func()) ([]sample.IO, Losses) {
+func record(t *testing.T, o Options, f func(), prepare ...func(*Probe)) ([]sample.IO, Losses) {
 	t.Helper()
 	for try := 1; ; try++ {
 		unseen := bpftest.Hidden(t, 0) // a request both of whose ends are hidden is missed by nobody
-		ios, l := recordOnce(t, o, f)
+		ios, l := recordOnce(t, o, f, prepare)
 		hidden := unseen()
 		if l.Missed+l.Passed == 0 && hidden == 0 || try == 5 {
 			return ios, l
@@ -31,7 +31,7 @@ func record(t *testing.T, o Options, f func()) ([]sample.IO, Losses) {
 	}
 }
 
-func recordOnce(t *testing.T, o Options, f func()) (ios []sample.IO, l Losses) {
+func recordOnce(t *testing.T, o Options, f func(), prepare []func(*Probe)) (ios []sample.IO, l Losses) {
 	t.Helper()
 	h := host.Live()
 	h.Self = 0 // here it is this process that is looked at
@@ -42,6 +42,9 @@ func recordOnce(t *testing.T, o Options, f func()) (ios []sample.IO, l Losses) {
 			t.Error(err)
 		}
 	}()
+	for _, prepare := range prepare {
+		prepare(p)
+	}
 	f()
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
