@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf"
@@ -60,6 +61,9 @@ type Probe struct {
 	issue  issue
 	near   near
 	sweep  bpf.Sweep
+	// bioSets are the layers' bios in flight, and told what has been told of layers' parts.
+	bioSets *ebpf.Memory
+	told    map[layer]parts
 	// fromStart is where the begin of requests is seen.
 	fromStart string
 	rest      struct {
@@ -94,9 +98,13 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 		return nil, fmt.Errorf("opening the block I/O probe: %w", err)
 	}
 	var near near
+	var bioSets *ebpf.Memory
 	var layers, bios *bpf.Late
 	var missed bpf.Missed
 	if err = near.open(p); err == nil {
+		bioSets, err = p.Map("layer_bios").Memory()
+	}
+	if err == nil {
 		layers, err = bpf.FollowLayers(p, h, "on_remap", "on_split", onBioDone)
 	}
 	if err == nil {
@@ -110,6 +118,7 @@ func open(h *host.Host, takesBios func() bool) (sample.Source, error) {
 	}
 	return &Probe{
 		host: h, probe: p, near: near, layers: layers, bios: bios, missed: missed, lookup: host.NewLookup(h), fromStart: p.Ways()[0].Hooks[0],
+		bioSets: bioSets, told: map[layer]parts{},
 		issue: issue{probe: p, needed: p.Ways()[0].By == bpf.ByRequest},
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -177,6 +178,32 @@ func TestReadsThroughLayersAtOnce(t *testing.T) {
 		if got > 1.005*threads*each || got < threads*each-lost {
 			t.Errorf("%s: %g, want %d less %g", what, got, threads*each, lost)
 		}
+	}
+}
+
+// The times add up, too, where a window begins and ends while large bios are in flight, of
+// which parts are complete.
+func TestLayersOfBiosInFlight(t *testing.T) {
+	const size, windows = 1 << 20, 5
+	path := bpftest.File(t, 16*size/4096)
+	top, _ := stackOf(t, path)
+	buf := bpftest.Aligned(t, size)
+	stop := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				directReads(t, path, buf, stride(16, size))
+			}
+		}
+	})
+	defer reader.Wait()
+	defer close(stop)
+	for range windows {
+		report(t, bpftest.Observe(t, Open, func() { time.Sleep(100 * time.Millisecond) }), top)
 	}
 }
 
