@@ -117,5 +117,6 @@ var omission = sync.OnceValue(func() *regexp.Regexp {
 
 // omitted tells a line that stands for others.
 func omitted(text string) bool {
-	return len(text) < 80 && !strings.ContainsAny(text, "0123456789:/") && strings.TrimSpace(text) != "" && omission().MatchString(text)
+	figures := func(c rune) bool { return c >= '/' && c <= ':' } // between both of these
+	return len(text) < 80 && !strings.ContainsFunc(text, figures) && strings.TrimSpace(text) != "" && omission().MatchString(text)
 }

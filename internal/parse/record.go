@@ -80,6 +80,7 @@ type recorder struct {
 	pending []*series // that have a value in the interval under way
 	at      time.Duration
 	n       int // intervals so far
+	slot    int // that is kept for the one under way: n / Merged
 	points  int // that are kept
 }
 
@@ -109,13 +110,13 @@ func (r *recorder) At(n int) {
 // Put implements lines.Values. Of two values in one interval, counters add up
 // and the later gauge counts.
 func (r *recorder) Put(m sample.Metric, e sample.Entity, v float64) {
-	s := r.seriesOf(key{m, e})
+	s := r.seriesOf(m, &e)
 	if s == nil {
 		r.b.left++
 		return
 	}
 	s.first, s.last = min(s.first, r.line), max(s.last, r.line)
-	at := r.n / r.b.Merged
+	at := r.slot
 	if n := len(s.kept); n > 0 && s.kept[n-1] == at {
 		if s.counter {
 			s.points[n-1].Value += v
@@ -136,12 +137,13 @@ func (r *recorder) Put(m sample.Metric, e sample.Entity, v float64) {
 // seriesOf finds a series, or makes it; nil where there is no room. Values come in
 // the same order in every interval: each series knows what followed it, for to
 // compare a key takes a tenth of the time of looking it up.
-func (r *recorder) seriesOf(k key) *series {
+func (r *recorder) seriesOf(m sample.Metric, e *sample.Entity) *series {
 	before := r.newest
-	if before != nil && before.next != nil && before.next.key == k {
+	if before != nil && before.next != nil && before.next.metric == m && before.next.entity == *e {
 		r.newest = before.next
 		return r.newest
 	}
+	k := key{m, *e}
 	s := r.b.series[k]
 	if s == nil {
 		if len(r.b.series) >= maxSeries {
@@ -164,8 +166,9 @@ func (r *recorder) Tick(seconds float64) {
 	r.n++
 	r.b.Intervals++
 	r.b.Seconds += max(0, min(seconds, 1e9))
-	if r.n/r.b.Merged >= maxIntervals || r.points > maxPoints {
+	if r.slot = r.n / r.b.Merged; r.slot >= maxIntervals || r.points > maxPoints {
 		r.coarsen()
+		r.slot = r.n / r.b.Merged
 	}
 }
 

@@ -64,6 +64,9 @@ func Row(line string, into []float64) (name string, ok bool) {
 	return line[:at], Plain(line[at:], into)
 }
 
+// powers are those of ten that a figure of up to 15 digits can be divided by.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}
+
 // Plain reads a line of nothing but plain figures, as Row does.
 func Plain(line string, into []float64) bool {
 	i := 0
@@ -72,12 +75,12 @@ func Plain(line string, into []float64) bool {
 			i++
 		}
 		start, point := i, -1
-		var digits uint64
+		digits := 0
 	figure:
 		for ; i < len(line); i++ {
 			switch c := line[i] - '0'; {
 			case c <= 9:
-				digits = digits*10 + uint64(c)
+				digits = digits*10 + int(c)
 			case line[i] == '.' && point < 0 && i > start:
 				point = i
 			case line[i] == ' ':
@@ -90,8 +93,8 @@ func Plain(line string, into []float64) bool {
 			return false
 		}
 		into[at] = float64(digits)
-		if point >= 0 {
-			into[at] /= math.Pow10(i - point - 1) // exact, as is the figure above it: the quotient is the nearest float
+		if point >= 0 && digits > 0 {
+			into[at] /= powers[i-point-1] // exact, as is the figure above it: the quotient is the nearest float
 		}
 	}
 	return i == len(line)
