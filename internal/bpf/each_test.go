@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
 
 	"iocause/internal/bpf/bpftest"
 )
@@ -20,6 +21,7 @@ type value struct {
 // filled is a map with n entries, of keys that begin at 1.
 func filled(t testing.TB, n, room int) *ebpf.Map {
 	t.Helper()
+	bpftest.Need(t, "bpf", rlimit.RemoveMemlock()) // before Linux 5.11 maps count as locked memory
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: 256, MaxEntries: uint32(room)})
 	bpftest.Need(t, "bpf", err)
 	t.Cleanup(func() { m.Close() })
