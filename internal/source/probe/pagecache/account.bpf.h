@@ -14,6 +14,7 @@
 #define FLUSH_CALLS 256 /* calls kept in the task before they are published */
 #define FLUSH_TICKS 64 /* ... or that many jiffies */
 #define NO_SCAN (~0ULL)
+#define NO_CALL (~0ULL)
 
 /* What a task waits in, told by its system call (filled in by the loader). */
 enum wait_class {
@@ -73,6 +74,8 @@ struct sums {
 struct task {
 	u64 file; /* file_hash, 0 before the first read */
 	u64 index, last; /* the range of the newest event, unclamped */
+	u64 come; /* where that call is known to have come to, or the next, which ends at silent and made no event yet */
+	u64 silent;
 	u64 scan; /* first page of that call not looked at for cold pages */
 	u64 call_from, call_misses; /* its first page, and its cold ones so far */
 	u64 eof; /* last page of the file */

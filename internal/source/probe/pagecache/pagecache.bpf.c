@@ -35,14 +35,10 @@ int COUNTING(on_delete, struct folio *folio)
 	int kept;
 
 	wasted = use_folio(file, index, pages);
-	if (wasted) {
+	if (wasted && !IS_FOLIO) {
 		t = task_row(&tasks, task);
-		if (t && !IS_FOLIO && has_copied(t, file, index)) {
+		if (t && has_copied(t, file, index)) {
 			t->dropped += wasted;
-			wasted = 0;
-		} else if (t && has_passed(t, file, index)) {
-			t->misses += wasted;
-			t->call_misses += wasted;
 			wasted = 0;
 		}
 	}

@@ -140,6 +140,8 @@ type pagecacheTask struct {
 	File       uint64
 	Index      uint64
 	Last       uint64
+	Come       uint64
+	Silent     uint64
 	Scan       uint64
 	CallFrom   uint64
 	CallMisses uint64
@@ -246,6 +248,8 @@ const (
 	pagecacheMapTouched                 = "touched"
 	pagecacheMapTwice                   = "twice"
 	pagecacheMapWaits                   = "waits"
+	pagecacheProgAsyncReadahead         = "async_readahead"
+	pagecacheProgAsyncReadaheadCalled   = "async_readahead_called"
 	pagecacheProgBufferedReadCalled     = "buffered_read_called"
 	pagecacheProgBufferedReadReturned   = "buffered_read_returned"
 	pagecacheProgDirectBegins           = "direct_begins"
@@ -254,6 +258,7 @@ const (
 	pagecacheProgDirectDoneCalled       = "direct_done_called"
 	pagecacheProgDirectIter             = "direct_iter"
 	pagecacheProgEventAdd               = "event_add"
+	pagecacheProgEventAsyncReadahead    = "event_async_readahead"
 	pagecacheProgEventExit              = "event_exit"
 	pagecacheProgEventFault             = "event_fault"
 	pagecacheProgEventGetPages          = "event_get_pages"
@@ -270,6 +275,7 @@ const (
 	pagecacheProgMapPagesCalled         = "map_pages_called"
 	pagecacheProgMapPagesReturned       = "map_pages_returned"
 	pagecacheProgOnAdd                  = "on_add"
+	pagecacheProgOnAsyncReadahead       = "on_async_readahead"
 	pagecacheProgOnBalance              = "on_balance"
 	pagecacheProgOnBalanceOld           = "on_balance_old"
 	pagecacheProgOnDelete               = "on_delete"
@@ -368,6 +374,8 @@ type pagecacheSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheProgramSpecs struct {
+	AsyncReadahead         *ebpf.ProgramSpec `ebpf:"async_readahead"`
+	AsyncReadaheadCalled   *ebpf.ProgramSpec `ebpf:"async_readahead_called"`
 	BufferedReadCalled     *ebpf.ProgramSpec `ebpf:"buffered_read_called"`
 	BufferedReadReturned   *ebpf.ProgramSpec `ebpf:"buffered_read_returned"`
 	DirectBegins           *ebpf.ProgramSpec `ebpf:"direct_begins"`
@@ -376,6 +384,7 @@ type pagecacheProgramSpecs struct {
 	DirectDoneCalled       *ebpf.ProgramSpec `ebpf:"direct_done_called"`
 	DirectIter             *ebpf.ProgramSpec `ebpf:"direct_iter"`
 	EventAdd               *ebpf.ProgramSpec `ebpf:"event_add"`
+	EventAsyncReadahead    *ebpf.ProgramSpec `ebpf:"event_async_readahead"`
 	EventExit              *ebpf.ProgramSpec `ebpf:"event_exit"`
 	EventFault             *ebpf.ProgramSpec `ebpf:"event_fault"`
 	EventGetPages          *ebpf.ProgramSpec `ebpf:"event_get_pages"`
@@ -392,6 +401,7 @@ type pagecacheProgramSpecs struct {
 	MapPagesCalled         *ebpf.ProgramSpec `ebpf:"map_pages_called"`
 	MapPagesReturned       *ebpf.ProgramSpec `ebpf:"map_pages_returned"`
 	OnAdd                  *ebpf.ProgramSpec `ebpf:"on_add"`
+	OnAsyncReadahead       *ebpf.ProgramSpec `ebpf:"on_async_readahead"`
 	OnBalance              *ebpf.ProgramSpec `ebpf:"on_balance"`
 	OnBalanceOld           *ebpf.ProgramSpec `ebpf:"on_balance_old"`
 	OnDelete               *ebpf.ProgramSpec `ebpf:"on_delete"`
@@ -576,6 +586,8 @@ type pagecacheVariables struct {
 //
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecachePrograms struct {
+	AsyncReadahead         *ebpf.Program `ebpf:"async_readahead"`
+	AsyncReadaheadCalled   *ebpf.Program `ebpf:"async_readahead_called"`
 	BufferedReadCalled     *ebpf.Program `ebpf:"buffered_read_called"`
 	BufferedReadReturned   *ebpf.Program `ebpf:"buffered_read_returned"`
 	DirectBegins           *ebpf.Program `ebpf:"direct_begins"`
@@ -584,6 +596,7 @@ type pagecachePrograms struct {
 	DirectDoneCalled       *ebpf.Program `ebpf:"direct_done_called"`
 	DirectIter             *ebpf.Program `ebpf:"direct_iter"`
 	EventAdd               *ebpf.Program `ebpf:"event_add"`
+	EventAsyncReadahead    *ebpf.Program `ebpf:"event_async_readahead"`
 	EventExit              *ebpf.Program `ebpf:"event_exit"`
 	EventFault             *ebpf.Program `ebpf:"event_fault"`
 	EventGetPages          *ebpf.Program `ebpf:"event_get_pages"`
@@ -600,6 +613,7 @@ type pagecachePrograms struct {
 	MapPagesCalled         *ebpf.Program `ebpf:"map_pages_called"`
 	MapPagesReturned       *ebpf.Program `ebpf:"map_pages_returned"`
 	OnAdd                  *ebpf.Program `ebpf:"on_add"`
+	OnAsyncReadahead       *ebpf.Program `ebpf:"on_async_readahead"`
 	OnBalance              *ebpf.Program `ebpf:"on_balance"`
 	OnBalanceOld           *ebpf.Program `ebpf:"on_balance_old"`
 	OnDelete               *ebpf.Program `ebpf:"on_delete"`
@@ -624,6 +638,8 @@ type pagecachePrograms struct {
 
 func (p *pagecachePrograms) Close() error {
 	return _PagecacheClose(
+		p.AsyncReadahead,
+		p.AsyncReadaheadCalled,
 		p.BufferedReadCalled,
 		p.BufferedReadReturned,
 		p.DirectBegins,
@@ -632,6 +648,7 @@ func (p *pagecachePrograms) Close() error {
 		p.DirectDoneCalled,
 		p.DirectIter,
 		p.EventAdd,
+		p.EventAsyncReadahead,
 		p.EventExit,
 		p.EventFault,
 		p.EventGetPages,
@@ -648,6 +665,7 @@ func (p *pagecachePrograms) Close() error {
 		p.MapPagesCalled,
 		p.MapPagesReturned,
 		p.OnAdd,
+		p.OnAsyncReadahead,
 		p.OnBalance,
 		p.OnBalanceOld,
 		p.OnDelete,

@@ -204,12 +204,9 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 		t->request = end - from + 1;
 		begin_call_at(t, from);
 	} else if (t->last == end && index > t->index && index != t->last) {
-		/* the next batch of the same call */
-		if (t->scan < from)
-			from = t->scan;
-		/* of batches without an event, this tells which pages the call has asked for since */
-		if (t->ra_file == r.file && t->ra_last == end && t->ra_index < from)
-			from = t->ra_index;
+		/* the next batch of the same call, and those without an event before it */
+		if (t->come < from)
+			from = t->come;
 	} else {
 		if (t->scan != NO_SCAN)
 			finish_scan(t);
@@ -224,13 +221,17 @@ static __always_inline int visited(struct inode *inode, u64 index, u64 end)
 		if (n || t->index == index)
 			calls = 1;
 		t->request = end - from + 1;
-		begin_call_at(t, from);
+		if (t->silent == end)
+			t->call_from = from;
+		else
+			begin_call_at(t, from);
 	}
 	to = last;
 	if (to > index + SCAN_PAGES - 1)
 		to = index + SCAN_PAGES - 1;
-	t->index = index;
+	t->index = t->come = index;
 	t->last = end;
+	t->silent = NO_CALL;
 	end_read(&r, inode, n, calls, last, from, to);
 	return 0;
 }
@@ -331,6 +332,38 @@ int get_pages_iter_returned(void *ctx)
 	return found_pages((void *)t->called.argument[0], BPF_CORE_READ(iter, count), (void *)t->called.argument[2], &t->called.argument[2]);
 }
 
+/*
+ * Read-ahead of either sort tells how far the thread's call has come, where it makes no
+ * event, too. What lies before is copied, and is looked at then: memory may be taken
+ * back for what is read ahead. Not at functions, where each batch tells of itself.
+ */
+static __always_inline bool tells_of_calls(struct task *t, u64 file)
+{
+	return t->file == file && !t->end && !LOOK_IS_OVER(bpf_jiffies64());
+}
+
+/* Whether it is one that has told of itself before, by an event or by read-ahead. */
+static __always_inline bool is_known(struct task *t, u64 last)
+{
+	return last == t->last || last == t->silent;
+}
+
+static __always_inline void begin_silently(struct task *t, u64 index, u64 last)
+{
+	finish_scan(t);
+	t->come = may_follow(t->last, t->request, index, last) ? t->last + 1 : index;
+	t->silent = last;
+	begin_call_at(t, t->come);
+}
+
+static __always_inline void comes_to(struct task *t, u64 index)
+{
+	if (index <= t->come)
+		return;
+	count_misses(t, t->come, index - 1);
+	t->come = index;
+}
+
 static __always_inline int needed(u64 file, u64 index, u64 request)
 {
 	struct task *t = task_state_of(current_task());
@@ -339,6 +372,11 @@ static __always_inline int needed(u64 file, u64 index, u64 request)
 	if (!t) {
 		ADD(lost_tasks, 1);
 		return 0;
+	}
+	if (tells_of_calls(t, file)) {
+		if (!is_known(t, last) || index < t->come)
+			begin_silently(t, index, last);
+		comes_to(t, index);
 	}
 	t->need_file = file;
 	t->need_index = index;
@@ -355,13 +393,55 @@ static __always_inline int needed(u64 file, u64 index, u64 request)
 
 READAHEAD_PROGRAMS(needed)
 
-/*
- * Whether the thread's call has copied a page since its last event: it asks for one
- * behind it, and takes memory back for that.
- */
-static __always_inline bool has_passed(struct task *t, u64 file, u64 index)
+/* More is read ahead for a folio that is there; it may begin before what the call asks for. */
+static __always_inline int marked(u64 file, u64 index, u64 request)
 {
-	return t->file == file && t->ra_file == file && t->ra_last == t->last && index >= t->index && index < t->need_index;
+	struct task *t = task_row(&tasks, current_task());
+	u64 last = index + request - 1;
+
+	if (!t || !tells_of_calls(t, file))
+		return 0;
+	if (!is_known(t, last)) {
+		if (!may_follow(t->last, t->request, index, last))
+			return 0;
+		begin_silently(t, index, last);
+	}
+	comes_to(t, index);
+	return 0;
+}
+
+SEC("tp_btf/page_cache_async_ra")
+int COUNTING(on_async_readahead, struct inode *inode, unsigned long index, void *ra, unsigned long request)
+{
+	inode = LOOSE(struct inode, inode);
+	return marked(file_hash(inode->i_ino, inode->i_sb->s_dev), index, request);
+}
+
+SEC("tracepoint/readahead/page_cache_async_ra")
+int COUNTING_EVENT(event_async_readahead, trace_event_raw_page_cache_ra_op)
+{
+	return marked(file_hash(event->i_ino, event->s_dev), event->index, event->req_count);
+}
+
+static __always_inline int marks(struct readahead_control *control, u64 index, u64 request)
+{
+	struct inode *inode = OF(control, mapping, host);
+
+	return marked(file_hash(OF(inode, i_ino), OF(inode, i_sb, s_dev)), index, request);
+}
+
+SEC("fentry/page_cache_async_ra")
+int COUNTING(async_readahead, struct readahead_control *control, struct folio *folio, unsigned long request)
+{
+	return marks(LOOSE(struct readahead_control, control), FOLIO(folio, index), request);
+}
+
+SEC("kprobe")
+int COUNTING_CALL(async_readahead_called)
+{
+	struct folio *folio = (void *)ARGUMENT1(ctx);
+
+	return marks((void *)ARGUMENT0(ctx), READ_FOLIO(folio, index), ARGUMENT2(ctx));
 }
 
 /* Pages are put into the cache. */

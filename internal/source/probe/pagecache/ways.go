@@ -74,12 +74,16 @@ func reading() []bpf.Capability {
 				pair("map_pages_called", "map_pages_returned", "filemap_map_pages", 3)...)...),
 		}},
 		{Name: demand, Optional: true, Ways: []bpf.Way{
-			{By: bpf.ByTracepoint, Programs: []bpf.Program{{
-				Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Events: event("event_sync_readahead", "readahead/page_cache_sync_ra", ""),
-			}}},
-			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead", Entry: "page_cache_sync_ra", Arguments: 2}}},
+			{By: bpf.ByTracepoint, Programs: []bpf.Program{
+				{Name: "on_sync_readahead", Tracepoint: "page_cache_sync_ra", Events: event("event_sync_readahead", "readahead/page_cache_sync_ra", "")},
+				{Name: "on_async_readahead", Tracepoint: "page_cache_async_ra", Events: event("event_async_readahead", "readahead/page_cache_async_ra", "")},
+			}},
+			{By: bpf.ByFunction, Programs: []bpf.Program{
+				{Name: "sync_readahead", Entry: "page_cache_sync_ra", Arguments: 2}, {Name: "async_readahead", Entry: "page_cache_async_ra", Arguments: 3},
+			}},
 			{By: bpf.ByFunction, Programs: []bpf.Program{{Name: "sync_readahead_old", Entry: "page_cache_sync_ra", Arguments: 3}}},
-			byKprobe("", bpf.Program{Name: "sync_readahead_called", Call: "page_cache_sync_ra", Arguments: 2}),
+			byKprobe("", bpf.Program{Name: "sync_readahead_called", Call: "page_cache_sync_ra", Arguments: 2},
+				bpf.Program{Name: "async_readahead_called", Call: "page_cache_async_ra", Arguments: 3}),
 			byKprobe("", bpf.Program{Name: "sync_readahead_old_called", Call: "page_cache_sync_ra", Arguments: 3}),
 		}},
 	}
