@@ -167,9 +167,11 @@ struct bvec_iter {
 	u64 bi_sector;
 	unsigned int bi_size;
 	unsigned int bi_idx;
+	unsigned int bi_bvec_done;
 };
 struct bio_vec {
 	struct page *bv_page;
+	unsigned int bv_len;
 };
 struct bio {
 	struct block_device *bi_bdev;

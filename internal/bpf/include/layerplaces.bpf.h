@@ -263,6 +263,27 @@ static __always_inline bool waits_here(u64 id)
 }
 
 /*
+ * Whether a bio has other data than one with the same list of pages, of so many bytes:
+ * it begins before that one, or behind its end.
+ */
+static __always_inline bool has_others(u64 id, u64 one, u64 pages, u32 bytes)
+{
+	u32 done = READ(struct bio, id, bi_iter.bi_bvec_done), first = READ(struct bio, one, bi_iter.bi_bvec_done);
+	u32 at = READ(struct bio, one, bi_iter.bi_idx), last = READ(struct bio, id, bi_iter.bi_idx);
+	u64 length = 0;
+	int i;
+
+	if (last < at || (last == at && done < first))
+		return true;
+	pages += (u64)at * bpf_core_type_size(struct bio_vec);
+	for (i = 0; i < SEGMENTS && at < last && length < (u64)bytes + first; i++, at++) {
+		length += READ(struct bio_vec, pages, bv_len);
+		pages += bpf_core_type_size(struct bio_vec);
+	}
+	return length + done >= (u64)bytes + first;
+}
+
+/*
  * The bio of a layer that this one is made of, though no event told; 0 for none. Not
  * static: the verifier looks at it once.
  */
@@ -272,7 +293,8 @@ __noinline u64 layer_unseen(u64 id, u32 dev)
 	struct layer_bio *above;
 
 	above = layer_by_pages(place_of(0, pages), pages, &above_id);
-	if (above && above->above && (above->dev == dev || waits_here(above_id))) { /* a part beside this one, of the same device or of another (bcache) */
+	if (above && above->above && /* a part beside this one, of the same device or of another (bcache, dm-raid) */
+	    (above->dev == dev || waits_here(above_id) || (above->pages == pages && has_others(id, above_id, pages, above->bytes)))) {
 		above_id = above->above;
 		above = layer_row(above_id);
 	}

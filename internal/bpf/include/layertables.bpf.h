@@ -16,6 +16,7 @@
 #define LOOP_MAJOR 7
 #define LOOP_PAGES 65536 /* bytes of a bio's list of pages that are looked at, for a bio that was split: 16 MiB */
 #define LOOP_LIST 2048 /* bytes of a list of pages that a loop device's worker makes for a request: 128 segments (BLK_MAX_SEGMENTS) */
+#define SEGMENTS 128 /* of a list of pages: 512 KiB of single ones */
 #define WAITING 16 /* bios that a thread has queued meanwhile, of which one is looked for */
 #define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
 
