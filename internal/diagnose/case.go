@@ -30,6 +30,7 @@ type Case struct {
 
 	stand map[int]int    // how many processes one stands for; see groups.go
 	rows  map[int]bool   // of these, those that stand for a row
+	brief map[int]bool   // of these, those that stand for short processes that wait for locks
 	paced map[int]string // who waits in the pipeline that a process is the slowest of; see pipes.go
 
 	before *Before // nil where there is nothing to compare with
@@ -43,6 +44,7 @@ type victim struct {
 	process     sample.Process
 	several     bool               // it stands for several processes
 	row         bool               // that run one after the other
+	brief       bool               // that are short, and wait for locks
 	wait        map[string]float64 // seconds blocked, by what it waits in
 	waitTotal   float64            // of these, all
 	waits       map[string]float64 // seconds blocked, by what for; nil where that is not known
@@ -134,7 +136,7 @@ func inCgroup(path, top string) bool {
 // back to the delay account of the kernel.
 func (c *Case) measure(pid int) victim {
 	w := c.w
-	v := victim{pid: pid, process: w.Processes[pid], several: c.stand[pid] > 1, row: c.rows[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
+	v := victim{pid: pid, process: w.Processes[pid], several: c.stand[pid] > 1, row: c.rows[pid], brief: c.brief[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
 	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassFault, sample.ClassAsync, sample.ClassOther} {
 		if s, ok := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class}); ok {
 			v.wait[class] = s

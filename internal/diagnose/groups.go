@@ -34,14 +34,17 @@ func (c *Case) sumLikeProcesses() {
 			groups[k] = append(groups[k], i)
 		}
 	}
-	into, stand, rows := map[int]int{}, map[int]int{}, map[int]bool{}
+	into, stand, rows, brief := map[int]int{}, map[int]int{}, map[int]bool{}, map[int]bool{}
 	for _, members := range groups {
-		by, row := (*victim).blocked, c.inARow(members)
-		if !c.heldTogether(members, row) {
-			if !c.computeTogether(members) {
-				continue
-			}
+		by, row, locked := (*victim).blocked, c.inARow(members), false
+		switch {
+		case c.heldTogether(members, row):
+		case c.lockedTogether(members):
+			by, locked = (*victim).locking, true
+		case c.computeTogether(members):
 			by = (*victim).runnable
+		default:
+			continue
 		}
 		first := &c.asked[members[0]]
 		for _, i := range members {
@@ -49,7 +52,7 @@ func (c *Case) sumLikeProcesses() {
 				first = v
 			}
 		}
-		rows[first.pid] = row
+		rows[first.pid], brief[first.pid] = row, locked
 		for _, i := range members {
 			v := &c.asked[i]
 			into[v.pid] = first.pid
@@ -61,7 +64,7 @@ func (c *Case) sumLikeProcesses() {
 	if len(into) == 0 {
 		return
 	}
-	c.w, c.stand, c.rows = c.w.Merged(into), stand, rows
+	c.w, c.stand, c.rows, c.brief = c.w.Merged(into), stand, rows, brief
 	var asked []victim
 	for i := range c.asked {
 		pid := c.asked[i].pid
@@ -75,6 +78,29 @@ func (c *Case) sumLikeProcesses() {
 // runnable is the seconds, summed over threads, that it is on a processor or waits
 // for one.
 func (v *victim) runnable() float64 { return v.cpu + v.delay }
+
+// locking is the seconds, summed over threads, that it waits for locks.
+func (v *victim) locking() float64 { return v.lock }
+
+// lockedTogether tells whether short processes of a program wait for locks as one, as
+// scripts that take turns by flock(1): of the window each has too small a part, but
+// of the time that it is there a large one. Those as old as the window are judged by
+// themselves.
+func (c *Case) lockedTogether(members []int) bool {
+	first, ok := c.beginAllAlong(members)
+	if !ok {
+		return false
+	}
+	var lock, awake, most float64
+	for _, i := range members {
+		if v := &c.asked[i]; v.process.Start.Seconds() >= first {
+			lock += v.lock
+			awake += v.notResting()
+			most = max(most, v.lock)
+		}
+	}
+	return lock >= lockShareLimit*c.w.Seconds() && lock >= groupShareLimit*awake && most <= lock/2
+}
 
 // computeTogether tells whether processes that hardly wait for I/O keep a processor
 // busy as one, or wait for one for a tenth of the window in all, and none of them
@@ -143,25 +169,36 @@ func (c *Case) heldTogether(members []int, row bool) bool {
 // the window. Several may run at a time, if processors are idle for a tenth of that:
 // what no longer waits computes then.
 func (c *Case) inARow(members []int) bool {
-	seconds := c.w.Seconds()
-	if len(members) < rowLimit {
+	if _, ok := c.beginAllAlong(members); !ok {
 		return false
 	}
-	awake, starts := 0.0, make([]float64, 0, len(members))
+	seconds, awake := c.w.Seconds(), 0.0
 	for _, i := range members {
 		v := &c.asked[i]
 		awake += v.blocked() + v.runnable()
-		starts = append(starts, v.process.Start.Seconds())
+	}
+	unused, known := c.unusedProcessors()
+	return awake <= seconds*(1+waitShareLimit) || known && unused*seconds >= waitShareLimit*awake
+}
+
+// beginAllAlong tells whether short processes of a program begin all through the
+// window, and when the first of them did, in seconds since boot. What is older may be
+// their shell.
+func (c *Case) beginAllAlong(members []int) (first float64, ok bool) {
+	seconds := c.w.Seconds()
+	if len(members) < rowLimit {
+		return 0, false
+	}
+	starts := make([]float64, 0, len(members))
+	for _, i := range members {
+		starts = append(starts, c.asked[i].process.Start.Seconds())
 	}
 	slices.Sort(starts)
 	newest := starts[len(starts)-1]
-	row := slices.IndexFunc(starts, func(s float64) bool { return s > newest-seconds }) // what is older may be their shell
+	short := starts[slices.IndexFunc(starts, func(s float64) bool { return s > newest-seconds }):]
 	most := 0.0
-	for i := row + 1; i < len(starts); i++ {
-		most = max(most, starts[i]-starts[i-1])
+	for i := 1; i < len(short); i++ {
+		most = max(most, short[i]-short[i-1])
 	}
-	unused, known := c.unusedProcessors()
-	alone := awake <= seconds*(1+waitShareLimit)
-	return (alone || known && unused*seconds >= waitShareLimit*awake) && len(starts)-row >= max(rowLimit, len(starts)/2) &&
-		newest-starts[row] >= seconds/2 && most <= seconds/4
+	return short[0], len(short) >= max(rowLimit, len(starts)/2) && newest-short[0] >= seconds/2 && most <= seconds/4
 }

@@ -26,8 +26,12 @@ const (
 // waitIO is the time that threads are held up by I/O and for want of memory.
 func (v *victim) waitIO() float64 { return v.waitTotal + v.pause + v.stall }
 
-// locked is the part of a waiting thread's time that it waits for locks, 0 to 1.
+// locked is the part of a waiting thread's time that it waits for locks, 0 to 1: of
+// the window, and of short processes of the time that they are awake.
 func (v *victim) locked(seconds float64) float64 {
+	if v.brief {
+		return v.lock / v.notResting()
+	}
 	return clamp01(v.lock / (seconds * max(1, v.lockers)))
 }
 
