@@ -153,12 +153,16 @@ func remoteServerSlow() Cause {
 			if took > 0 {
 				e = append(e, c.figure("requests answered", answered/c.w.Seconds(), "count/s", sample.ServedRequests), c.figure("a request takes", took/answered, "seconds", sample.ServedTime))
 			}
+			attributes := "actimeo, nocto"
+			if m.kind == "cifs" || m.kind == "smb3" {
+				attributes = "actimeo"
+			}
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: e,
 				Disprove: "the server answers the same requests at once to another client, or locally",
 				Advice: []Advice{
 					c.promise(removal{maybe: all, kernel: true}).advise("look at "+do, expect).with(nfsiostat(&m)),
-					{Do: "send it fewer requests: cache attributes for longer (actimeo, nocto), read and write in larger parts (rsize, wsize)", Expect: "fewer answers to wait for"},
+					{Do: "send it fewer requests: cache attributes for longer (" + attributes + "), read and write in larger parts (rsize, wsize)", Expect: "fewer answers to wait for"},
 				},
 			}
 		},

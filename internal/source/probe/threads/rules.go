@@ -28,7 +28,13 @@ func waitIn() map[State][]string {
 			"f2fs_issue_checkpoint", "f2fs_wait_on_all_pages", "f2fs_issue_flush", "f2fs_balance_fs",
 			// NFS, SMB, 9P, Ceph, FUSE: an answer of the server
 			"nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_wait_client_init_complete", "rpc_wait_bit_killable",
-			"nfs4_wait_clnt_recover", "wait_for_response", "p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
+			"nfs4_wait_clnt_recover", "wait_for_response", "compound_send_recv", "wait_for_free_credits", "__cifs_readv", "__cifs_writev",
+			// what SMB, 9P and Ceph have in common since 6.8
+			"netfs_begin_read", "netfs_unbuffered_read", "netfs_unbuffered_read_iter_locked", "netfs_unbuffered_write",
+			"netfs_unbuffered_write_iter_locked", "netfs_wait_for_read", "netfs_wait_for_write", "netfs_wait_for_in_progress",
+			"netfs_wait_for_in_progress_stream", "netfs_wait_for_pause", "netfs_wait_for_paused_read", "netfs_wait_for_paused_write",
+			"netfs_wait_for_outstanding_io",
+			"p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
 			"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback",
 			// all: inodes and super blocks under writeback, direct I/O in flight, frozen file systems
 			"inode_wait_for_writeback", "__inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb",
