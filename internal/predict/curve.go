@@ -151,7 +151,7 @@ func (t *Trace) enough() error {
 // more than all pages does the same.
 func (p *played) all(rooms []int, known map[int]*tally) []*tally {
 	for i := range rooms {
-		rooms[i] = min(max(1, rooms[i]), p.pages()+1)
+		rooms[i] = min(max(1, rooms[i]), max(p.pages(), holding(p.whole))+1)
 	}
 	var left []int
 	for _, room := range rooms {

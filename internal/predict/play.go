@@ -25,6 +25,8 @@ type played struct {
 	often   int                    // pages that come in from one telling to the next, 0 for the host
 	lags    bool                   // reclaim knows the lists only as they were told
 	began   []uint32               // watched pages that were in the cache at the beginning, likeliest to be used first
+	over    []bool                 // by file: it is read over and over
+	whole   int                    // watched pages of all files that are read; 0 where that is not known
 	fresh   []bool                 // by page: it came into the cache while it was watched
 	ghost   int                    // pages that were in the cache at the beginning, and nothing happened to
 	act     float64                // share of the cache that was on the active list
@@ -57,6 +59,7 @@ const (
 	readOther   // not by those in question
 	readAsked   // by them
 	readUnknown // and was not asked for before, but came into the cache while it was watched
+	readKept    // and a cache that holds all files has it from before: held.go
 )
 
 // telling is the time after which the kernel tells reclaim anew how long the lists are,
@@ -67,7 +70,7 @@ const telling = 2000
 // prepare works out what was in the cache, of so many watched pages, when the
 // trace began: pages of which the first that is seen is a use or an eviction.
 func (t *Trace) prepare(room int, s Setting) *played {
-	p := &played{Trace: t, host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, steps: make([]step, 0, len(t.Events))}
+	p := &played{Trace: t, over: t.readOver(), whole: t.whole(), host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, steps: make([]step, 0, len(t.Events))}
 	met, used := make([]bool, t.Pages), make([]bool, t.Pages)
 	var gone []uint32
 	came := 0
@@ -103,6 +106,9 @@ func (t *Trace) prepare(room int, s Setting) *played {
 				p.asked[block][groupOf(e.Page)]++
 				if what = readAsked; p.fresh[e.Page] && !used[e.Page] {
 					what = readUnknown
+					if t.fileIn(p.over, e.Page) {
+						what = readKept
+					}
 				}
 			}
 			used[e.Page] = true
@@ -194,6 +200,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 	c := p.cache(room)
 	t := &tally{settled: blocks / 2, exact: p.exact, asked: &p.asked}
 	in, ready := 0, false // pages that came in
+	all := holds(room, p.whole)
 	b := 0
 	var ahead *reader
 	if p.around != nil {
@@ -233,12 +240,17 @@ func (p *played) run(room int) (*tally, *twoList) {
 				}
 			}
 		default:
-			cold := !has || state&fresh != 0
+			kept := all && what == readKept
+			cold := !kept && (!has || state&fresh != 0)
 			if !has {
 				c.insert(page, false)
 				t.disk[b]++
 			}
 			switch {
+			case kept:
+				if (!has || state&fresh != 0) && t.disk[b] > 0 { // it did not come from there
+					t.disk[b]--
+				}
 			case ahead == nil || what == faulted:
 			case !has:
 				ahead.miss(page)
@@ -249,7 +261,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 			c.mark(page)
 			if cold && what >= readAsked {
 				t.cold[b][groupOf(page)]++
-				if what == readUnknown && !(t.full && (ahead == nil || ready)) {
+				if what >= readUnknown && !(t.full && (ahead == nil || ready)) {
 					t.unknown[b]++
 				}
 			}

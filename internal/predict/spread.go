@@ -111,13 +111,15 @@ type histogram struct {
 	within []float64 // reads at a distance, in steps; ascending sums
 	step   int
 	all    float64
+	first  float64 // of files that are read over and over, and not asked for before
+	whole  int     // where so many fit, these are hits, too
 }
 
 // histogram works them out. Pages that were in the cache at the beginning count as
 // at the distance of the real cache's size.
 func (p *played) histogram() *histogram {
 	const steps = 4096
-	h := &histogram{within: make([]float64, steps+1), step: max(1, (p.Pages+steps-1)/steps)}
+	h := &histogram{within: make([]float64, steps+1), step: max(1, (p.Pages+steps-1)/steps), whole: p.whole}
 	half := uint32(p.Length.Milliseconds() / 2)
 	pages := newStack(p.Pages)
 	for i := range p.Events {
@@ -135,8 +137,11 @@ func (p *played) histogram() *histogram {
 			if d < 0 && !p.fresh[e.Page] {
 				d = len(p.began) + p.ghost - 1
 			}
-			if d >= 0 {
+			switch {
+			case d >= 0:
 				h.within[min(steps, d/h.step)]++
+			case p.fileIn(p.over, e.Page):
+				h.first++
 			}
 		}
 		pages.use(e.Page)
@@ -152,5 +157,9 @@ func (h *histogram) hit(room int) float64 {
 	if h.all == 0 || room <= 0 {
 		return 0
 	}
-	return h.within[min(len(h.within)-1, room/h.step)] / h.all
+	hits := h.within[min(len(h.within)-1, room/h.step)]
+	if holds(room, h.whole) {
+		hits += h.first
+	}
+	return hits / h.all
 }

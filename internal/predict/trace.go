@@ -39,7 +39,12 @@ type Trace struct {
 	Asked  []Total       // all pages that were asked for, watched or not; empty where that is not known
 	Places []int64       // by page: its place in its file, and files far apart; nil where that is not known
 	Ahead  int           // pages that the kernel reads ahead at most
+	Sizes  []int64       // bytes of the files, as Places has them; 0 where that is not known
 }
+
+// FileApart is how far the first pages of two files are from each other in Trace.Places: no
+// file has more.
+const FileApart = 1 << 44
 
 // Total is how many pages had been asked for at a time.
 type Total struct {
@@ -57,7 +62,7 @@ func groupOf(page uint32) int { return int(page * 0x9E3779B1 >> 26) }
 // Thinner is a trace of the pages for which keep holds, as numbers without gaps.
 func (t *Trace) Thinner(keep func(page uint32) bool, scale int) *Trace {
 	number := make([]uint32, t.Pages)
-	thin := &Trace{Scale: t.Scale * scale, Length: t.Length, Asked: t.Asked, Ahead: t.Ahead}
+	thin := &Trace{Scale: t.Scale * scale, Length: t.Length, Asked: t.Asked, Ahead: t.Ahead, Sizes: t.Sizes}
 	for _, e := range t.Events {
 		if !keep(e.Page) {
 			continue

@@ -27,7 +27,7 @@ func (p *played) like(c *Curve) {
 // they are asked for, and those that nobody asked for do not come.
 func (t *Trace) Used() *Trace {
 	less := *t
-	less.Events, less.Places = nil, nil
+	less.Events, less.Places, less.Sizes = nil, nil, nil
 	came := make([]*Event, t.Pages) // and waits for somebody to ask for it
 	for i := range t.Events {
 		e := &t.Events[i]

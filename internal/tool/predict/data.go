@@ -71,6 +71,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if p.Place, err = placeOf(o.host, top); err != nil {
 		return nil, err
 	}
+	o.open = o.known(chosen)
 	trace, pages := o.trace(p.Place, o.selection(chosen), length)
 	if o.filter.given() || p.Place.Cgroup != "" {
 		p.Reading = o.reading(chosen)
@@ -96,7 +97,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 		p.Curve.AddTimes(p.times())
 	}
 	p.Advice = append(p.advise(asked), p.caveats(trace)...)
-	w := &whole{o, p, chosen, trace, pages, o.known(chosen)}
+	w := &whole{o, p, chosen, trace, pages}
 	p.Files = w.files()
 	p.Options = w.options()
 	return p, nil
@@ -182,7 +183,8 @@ func (o *Observer) trace(p *Place, of selection, length time.Duration) (t *predi
 		}
 		t.Events = append(t.Events, e.Event)
 	}
-	t.Places, t.Ahead = o.places(pages), o.readAhead()
+	t.Places, t.Sizes = o.places(pages)
+	t.Ahead = o.readAhead()
 	if t.Pages = len(pages); of.exact {
 		t.Asked = o.totals(readers)
 	}

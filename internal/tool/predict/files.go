@@ -48,7 +48,6 @@ type whole struct {
 	chosen func(int, string) bool
 	trace  *predict.Trace
 	pages  []uint32 // of the observer, by page of the trace
-	open   map[sample.FileID]host.OpenFile
 }
 
 // fileOf is the file of each of the observer's pages.

@@ -70,8 +70,9 @@ type Observer struct {
 	comms    map[int]string
 	before   map[int]work // what processes had done when they were first seen
 	polled   time.Time
-	measured time.Time // when it last was what the programs take
-	hits     hitCost   // before they were there
+	open     map[sample.FileID]host.OpenFile // by those in question, at the end
+	measured time.Time                       // when it last was what the programs take
+	hits     hitCost                         // before they were there
 }
 
 // Open begins to watch.

@@ -78,7 +78,8 @@ func TestOptions(t *testing.T) {
 	if p.Curve.Now < 0.3 || p.Curve.Now > 0.95 {
 		t.Fatalf("%.3f are hits now: the scan should cost it some", p.Curve.Now)
 	}
-	w := &whole{o, p, chosen, trace, pages, map[sample.FileID]host.OpenFile{{Dev: 1, Ino: 10}: {Path: "/db/data", Size: 800 * 8 * predict.PageSize}}}
+	o.open = map[sample.FileID]host.OpenFile{{Dev: 1, Ino: 10}: {Path: "/db/data", Size: 800 * 8 * predict.PageSize}}
+	w := &whole{o, p, chosen, trace, pages}
 	p.Files, p.Options = w.files(), w.options()
 	if len(p.Options) != 2 {
 		t.Fatalf("%+v, want two ways", p.Options)

@@ -9,23 +9,24 @@ import (
 )
 
 // places are where the pages of a trace lie in their files, by page of the trace, and files
-// far from each other: what is cached around a page decides what is read ahead of it.
-func (o *Observer) places(pages []uint32) []int64 {
-	const file = 1 << 44 // pages of 4 KiB: no file is larger
+// far from each other: what is cached around a page decides what is read ahead of it. With
+// it the sizes of the files, of those that are open.
+func (o *Observer) places(pages []uint32) (out, sizes []int64) {
 	keys := make([]pageKey, len(o.hashes))
 	for key, page := range o.pages {
 		keys[page] = key
 	}
 	begin := map[sample.FileID]int64{}
-	out := make([]int64, len(pages))
+	out = make([]int64, len(pages))
 	for i, page := range pages {
 		key := keys[page]
 		if _, ok := begin[key.file]; !ok {
-			begin[key.file] = int64(len(begin)) * file
+			begin[key.file] = int64(len(begin)) * predict.FileApart
+			sizes = append(sizes, o.open[key.file].Size)
 		}
 		out[i] = begin[key.file] + int64(key.page)
 	}
-	return out
+	return out, sizes
 }
 
 // readAhead is how many of its pages the kernel reads ahead at most, on the device that most
