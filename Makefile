@@ -74,7 +74,7 @@ release-check: ## make a release twice, compare, and install it in clean systems
 helm-check: ## lint the Helm chart, render it, and hold it against the types of Kubernetes
 	cd deploy/helm/check && CGO_ENABLED=0 GOWORK=off go test -count=1 ./...
 
-TRUTH = Truth|TestAccountOnO|TestReadLarger|TestReadsBeyond|TestReadsThatMayNot|TestMajorFaults|TestDirectReads|TestFunctionsAreProved
+TRUTH = Truth|TestCallsWithoutEvents|TestAccountOnO|TestReadLarger|TestReadsBeyond|TestReadsThatMayNot|TestMajorFaults|TestDirectReads|TestFunctionsAreProved
 
 .PHONY: vm-truth
 vm-truth: ## hold the account of the page cache against known loads, on each kernel and by each way (2 hours)
