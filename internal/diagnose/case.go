@@ -61,6 +61,7 @@ type victim struct {
 	stallers    float64            // threads that stalled there
 	lock        float64            // seconds waiting for locks
 	futex       float64            // of these, for locks of the program
+	shared      float64            // of these, for locks that another process may hold
 	lockers     float64            // threads that waited for locks
 	known       bool               // waits were measured
 }

@@ -40,7 +40,7 @@ func (c *Case) sumLikeProcesses() {
 		switch {
 		case c.heldTogether(members, row):
 		case c.lockedTogether(members):
-			by, locked = (*victim).locking, true
+			by, locked = (*victim).others, true
 		case c.computeTogether(members):
 			by = (*victim).runnable
 		default:
@@ -79,13 +79,15 @@ func (c *Case) sumLikeProcesses() {
 // for one.
 func (v *victim) runnable() float64 { return v.cpu + v.delay }
 
-// locking is the seconds, summed over threads, that it waits for locks.
-func (v *victim) locking() float64 { return v.lock }
+// others is the seconds, summed over threads, that it waits for locks that another
+// process may hold: of files and of the kernel.
+func (v *victim) others() float64 { return v.shared }
 
 // lockedTogether tells whether short processes of a program wait for locks as one, as
 // scripts that take turns by flock(1): of the window each has too small a part, but
 // of the time that it is there a large one. Those as old as the window are judged by
-// themselves.
+// themselves. The threads of a process that wait for one another, as those of sort(1)
+// for the one that has more to do, hold up no other process.
 func (c *Case) lockedTogether(members []int) bool {
 	first, ok := c.beginAllAlong(members)
 	if !ok {
@@ -94,9 +96,9 @@ func (c *Case) lockedTogether(members []int) bool {
 	var lock, awake, most float64
 	for _, i := range members {
 		if v := &c.asked[i]; v.process.Start.Seconds() >= first {
-			lock += v.lock
+			lock += v.shared
 			awake += v.notResting()
-			most = max(most, v.lock)
+			most = max(most, v.shared)
 		}
 	}
 	return lock >= lockShareLimit*c.w.Seconds() && lock >= groupShareLimit*awake && most <= lock/2

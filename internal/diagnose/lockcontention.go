@@ -30,7 +30,7 @@ func (v *victim) waitIO() float64 { return v.waitTotal + v.pause + v.stall }
 // the window, and of short processes of the time that they are awake.
 func (v *victim) locked(seconds float64) float64 {
 	if v.brief {
-		return v.lock / v.notResting()
+		return v.shared / v.notResting()
 	}
 	return clamp01(v.lock / (seconds * max(1, v.lockers)))
 }
@@ -81,7 +81,9 @@ func (c *Case) oneLongFileWait(pid int) bool {
 func (c *Case) measureLocks(v *victim) {
 	for _, class := range []string{sample.ClassMmapLock, sample.ClassRWSem, sample.ClassMutex, sample.ClassOther, sample.ClassFreeze, sample.ClassFile} {
 		t, _ := c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: class})
-		v.lock += t
+		if v.lock += t; class != sample.ClassMmapLock {
+			v.shared += t
+		}
 	}
 	v.futex, _ = c.w.Sum(sample.LockWait, sample.Entity{PID: v.pid, Class: sample.ClassFutex})
 	if followed, _ := c.gauge(sample.LockFutexes); followed > 0 {

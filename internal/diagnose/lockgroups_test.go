@@ -14,14 +14,16 @@ func TestShortProcessesThatWaitForLocks(t *testing.T) {
 		name          string
 		processes     int
 		from, every   time.Duration // since boot; the window ends 100 s after it
-		lock, compute float64       // seconds, each
+		class         string
+		lock, compute float64 // seconds, each
 		want          ID
 	}{
-		{"scripts that take turns", 50, 91 * time.Second, 160 * time.Millisecond, 0.8, 0.01, LockContention},
-		{"they compute", 50, 91 * time.Second, 160 * time.Millisecond, 0.01, 0.1, Healthy},
-		{"they wait for little", 50, 91 * time.Second, 160 * time.Millisecond, 0.02, 0.01, Healthy},
-		{"few of them", 5, 91 * time.Second, 1600 * time.Millisecond, 0.8, 0.01, Healthy},
-		{"a pool, begun at once", 50, 10 * time.Second, 10 * time.Millisecond, 0.8, 0.01, Healthy},
+		{"scripts that take turns", 50, 91 * time.Second, 160 * time.Millisecond, sample.ClassFile, 0.8, 0.01, LockContention},
+		{"they compute", 50, 91 * time.Second, 160 * time.Millisecond, sample.ClassFile, 0.01, 0.1, Healthy},
+		{"they wait for little", 50, 91 * time.Second, 160 * time.Millisecond, sample.ClassFile, 0.02, 0.01, Healthy},
+		{"few of them", 5, 91 * time.Second, 1600 * time.Millisecond, sample.ClassFile, 0.8, 0.01, Healthy},
+		{"a pool, begun at once", 50, 10 * time.Second, 10 * time.Millisecond, sample.ClassFile, 0.8, 0.01, Healthy},
+		{"threads wait for one another, as in sort", 50, 91 * time.Second, 160 * time.Millisecond, sample.ClassFutex, 0.8, 0.1, Healthy},
 	} {
 		r := sample.NewRecorder(epoch)
 		put := func(m sample.Metric, e sample.Entity, v float64) { r.Put(m, e, v, "test") }
@@ -32,8 +34,8 @@ func TestShortProcessesThatWaitForLocks(t *testing.T) {
 		for i := range c.processes {
 			pid := 100 + i
 			r.PutProcess(pid, sample.Process{Comm: "flock", MemoryCgroup: "/a", Start: c.from + time.Duration(i)*c.every})
-			put(sample.LockWait, sample.Entity{PID: pid, Class: sample.ClassFile}, c.lock)
-			put(sample.LockWaits, sample.Entity{PID: pid, Class: sample.ClassFile}, 1)
+			put(sample.LockWait, sample.Entity{PID: pid, Class: c.class}, c.lock)
+			put(sample.LockWaits, sample.Entity{PID: pid, Class: c.class}, 1)
 			put(sample.LockThreads, sample.Entity{PID: pid}, 1)
 			put(sample.ProcUser, sample.Entity{PID: pid}, c.compute)
 			put(sample.ProcThreads, sample.Entity{PID: pid}, 1)
