@@ -24,15 +24,15 @@ func cacheBusting() Cause {
 			if v.refault < refaultLimit {
 				return no(fmt.Sprintf("only %s of the pages read had been evicted before: most are first reads", percent(v.refault)))
 			}
-			if cg, _, limit, ok := c.memoryLimit(); ok && !c.hostShort() {
+			set := c.readSet(func(int) bool { return true })
+			if cg, _, limit, ok := c.memoryLimit(); ok && !c.hostShort(&set) {
 				return no(fmt.Sprintf("the limit of cgroup %q (%s) keeps the cache small, not the host's memory", cg, bytes(limit)))
 			}
 			unread := c.limitUnknown()
 			if by, why := c.evictor(); by == byCgroup {
 				return no(why + ": a cgroup limit that is not visible here keeps the cache small, not the host's memory")
 			}
-			set, room := c.readSet(func(int) bool { return true }), c.room()
-			if room.known && set.fits(fitsShare*room.bytes) {
+			if room := c.room(); room.known && set.fits(fitsShare*room.bytes) {
 				return no(fmt.Sprintf("all files that are read (%s) fit into %s", bytes(set.most), &room))
 			}
 			out := Verdict{

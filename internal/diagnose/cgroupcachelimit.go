@@ -33,11 +33,11 @@ func cgroupCacheLimit() Cause {
 			if !has {
 				return cannotTell(c.w.WhyAbsent(sample.MemAvailable))
 			}
-			if c.hostShort() {
-				return no(fmt.Sprintf("the host has no memory left either (%s available): raising the limit would not help", bytes(avail)))
-			}
 			// the limit is met by all that the cgroup's programs read together
 			set := c.readSet(func(pid int) bool { return inCgroup(c.w.Processes[pid].MemoryCgroup, cg) })
+			if c.hostShort(&set) {
+				return no(fmt.Sprintf("the host has no memory to spare either (%s available): raising the limit would not help", bytes(avail)))
+			}
 			taken := c.unreclaimable(cg)
 			if set.fits(fitsShare * (limit - taken)) {
 				return no(fmt.Sprintf("the files that the cgroup's programs read (%s) fit into the %s that its limit leaves: something else evicts them", bytes(set.most), bytes(limit-taken)))

@@ -80,13 +80,13 @@ func (c *Case) hostFull() (unused float64, full bool) {
 // available: the kernel's reserves and what the cache always holds are of that size.
 const availableLimit = 0.05
 
-// hostShort reports whether it is the host's memory that is wanting, where a
-// cgroup is at its limit, too: next to nothing is available, and not known that all
-// that is evicted is evicted for the limit.
-func (c *Case) hostShort() bool {
+// hostShort reports whether it is the host's memory that is wanting for what is read,
+// where a cgroup is at its limit, too: next to nothing is available, what is read does
+// not fit into that, and it is not known that all that is evicted is evicted for the limit.
+func (c *Case) hostShort(set *readSet) bool {
 	avail, ok := c.gauge(sample.MemAvailable)
 	total, known := c.gauge(sample.MemTotal)
-	return ok && known && avail < availableLimit*total && c.evictsFor() != byCgroup
+	return ok && known && avail < availableLimit*total && !set.fits(fitsShare*avail) && c.evictsFor() != byCgroup
 }
 
 // shmemShare is the share of the host's memory from which on tmpfs and shared
