@@ -35,7 +35,8 @@ func unplantedOf(all []space.Record) string {
 ## Situations with nothing planted
 
 Made from unplanted.jsonl, which ` + "`iocause lab score --seeds 1000.. --unplanted`" + ` wrote on 2026-11-26, up to 1260 by 41a93b64,
-from 1296 on by 460b3006, between by 16ea9aa8; others' builds stood still meanwhile. Remedies were tried only where a cause was named
+from 1296 on by 460b3006, between by 16ea9aa8, others' builds stood still meanwhile; the odd ones from 1337 on by 1e283061 on 2026-11-27,
+on a quiet machine. Remedies were tried only where a cause was named
 ([lab.md](lab.md#find-out-what-is-true-lab-prove)). The even one that is wrong, 1252, wrote to a disk so slow that no work was done in any
 turn; since bb7c308b that is no proof. In parentheses: 95 % confidence intervals. These are too few to show fewer than one
 false alarm in 200.
@@ -71,6 +72,7 @@ odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27:
 | even, 14 between 400 and 936 | 9829a30b and e44e1f6a, others' builds stood still meanwhile | 13 of 14 (482: direct writes to btrfs were sync-writes; right since f6656e30, and counted so) |
 | even, 19 between 400 and 1364, of programs that had been wrong | f25b3cd7, others' builds stood still meanwhile | 19 of 19 |
 | even, 11 between 412 and 842, of sha256sum and grep | 17849c4d, on a quiet machine | 11 of 11 |
+| even, 21 between 406 and 1528, of trees, mappings and writes with something planted | c9b69f18, others' builds stood still meanwhile; 578 and 612 again by 1e283061 | 19 of 20 (578: a test had taken the memory, and the disk was named in place of the limit; right since 95bda426, and counted so; 612 failed: a test waited longest) |
 | odd, up to 53 | 01319b2, on a machine that others used | 22 of 26 |
 | odd, 55 to 123 | f81d5d9, after the measurement was fixed | 33 of 35 |
 | odd, 125 to 183 | 7779252, on a quiet machine | 27 of 29 (179 took longer than two and a half minutes) |
