@@ -29,7 +29,7 @@ func (c *Case) byTurns() (threads, share float64) {
 	turns, _ := c.w.Sum(sample.ProcTurns, e)
 	idle, _ := c.w.Sum(sample.ProcLooks, sample.Entity{PID: v.pid, Class: sample.ClassResting})
 	n, _ := c.w.Value(sample.ProcTurnThreads, e)
-	if looks < leastLooks || turns < turnsShare*looks || idle > restsShare*looks || n < 2 || c.stand[v.pid] > 1 {
+	if looks < leastLooks || turns < turnsShare*looks || idle > restsShare*looks || n < 2 || v.several > 1 {
 		return 0, 0
 	}
 	busy, counted := c.busyProcessors()

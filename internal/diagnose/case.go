@@ -28,9 +28,7 @@ type Case struct {
 	lies    map[sample.FileID]map[string]float64 // see homes; nil until it is asked for
 	longest float64                              // the largest share of time that a process asked about waits for I/O, 0 to 1
 
-	stand map[int]int    // how many processes one stands for; see groups.go
-	rows  map[int]bool   // of these, those that stand for a row
-	brief map[int]bool   // of these, those that stand for short processes that wait for locks
+	stand map[int]group  // what one stands for; see groups.go
 	paced map[int]string // who waits in the pipeline that a process is the slowest of; see pipes.go
 
 	before *Before // nil where there is nothing to compare with
@@ -42,9 +40,7 @@ type Case struct {
 type victim struct {
 	pid         int
 	process     sample.Process
-	several     bool               // it stands for several processes
-	row         bool               // that run one after the other
-	brief       bool               // that are short, and wait for locks
+	group                          // that it stands for
 	wait        map[string]float64 // seconds blocked, by what it waits in
 	waitTotal   float64            // of these, all
 	waits       map[string]float64 // seconds blocked, by what for; nil where that is not known
@@ -137,7 +133,7 @@ func inCgroup(path, top string) bool {
 // back to the delay account of the kernel.
 func (c *Case) measure(pid int) victim {
 	w := c.w
-	v := victim{pid: pid, process: w.Processes[pid], several: c.stand[pid] > 1, row: c.rows[pid], brief: c.brief[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
+	v := victim{pid: pid, process: w.Processes[pid], group: c.stand[pid], wait: map[string]float64{}, known: w.Has(sample.WaitIO)}
 	for _, class := range []string{sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassFault, sample.ClassAsync, sample.ClassOther} {
 		if s, ok := w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class}); ok {
 			v.wait[class] = s
@@ -293,7 +289,7 @@ func (c *Case) victimCulprit() Culprit {
 		return Culprit{}
 	}
 	k := Culprit{
-		PID: c.victim.pid, Comm: c.victim.process.Comm, Processes: c.stand[c.victim.pid],
+		PID: c.victim.pid, Comm: c.victim.process.Comm, Processes: c.victim.several,
 		Cgroup: c.victim.process.MemoryCgroup, Device: c.device,
 	}
 	if c.victim.lock > 0 && c.victim.waitIO() == 0 && c.target.Device == "" {

@@ -21,6 +21,13 @@ const rowLimit = 8
 // programs are told apart by their name and by the cgroup that they run in.
 type program struct{ comm, cgroup string }
 
+// group is the like processes that one stands for.
+type group struct {
+	several int  // of them wait or compute, 0 where it stands for itself alone
+	row     bool // they run one after the other
+	brief   bool // they are short, and wait for locks
+}
+
 // sumLikeProcesses makes one of the processes of a program that wait or compute by
 // turns: the many short ones of a shell's loop, or workers of which each has little
 // to do. Each of them alone seems to be well. From here on the window tells of the
@@ -34,37 +41,39 @@ func (c *Case) sumLikeProcesses() {
 			groups[k] = append(groups[k], i)
 		}
 	}
-	into, stand, rows, brief := map[int]int{}, map[int]int{}, map[int]bool{}, map[int]bool{}
+	into, stand := map[int]int{}, map[int]group{}
 	for _, members := range groups {
-		by, row, locked := (*victim).blocked, c.inARow(members), false
+		first, along := c.beginAllAlong(members)
+		of := group{row: along && c.inARow(members)}
+		by := (*victim).blocked
 		switch {
-		case c.heldTogether(members, row):
-		case c.lockedTogether(members):
-			by, locked = (*victim).others, true
+		case c.heldTogether(members, of.row):
+		case along && c.lockedTogether(members, first):
+			by, of.brief = func(v *victim) float64 { return v.shared }, true
 		case c.computeTogether(members):
 			by = (*victim).runnable
 		default:
 			continue
 		}
-		first := &c.asked[members[0]]
+		one := &c.asked[members[0]]
 		for _, i := range members {
-			if v := &c.asked[i]; by(v) > by(first) || by(v) == by(first) && v.pid < first.pid {
-				first = v
+			if v := &c.asked[i]; by(v) > by(one) || by(v) == by(one) && v.pid < one.pid {
+				one = v
 			}
 		}
-		rows[first.pid], brief[first.pid] = row, locked
 		for _, i := range members {
 			v := &c.asked[i]
-			into[v.pid] = first.pid
+			into[v.pid] = one.pid
 			if by(v) > 0 {
-				stand[first.pid]++
+				of.several++
 			}
 		}
+		stand[one.pid] = of
 	}
 	if len(into) == 0 {
 		return
 	}
-	c.w, c.stand, c.rows, c.brief = c.w.Merged(into), stand, rows, brief
+	c.w, c.stand = c.w.Merged(into), stand
 	var asked []victim
 	for i := range c.asked {
 		pid := c.asked[i].pid
@@ -79,20 +88,13 @@ func (c *Case) sumLikeProcesses() {
 // for one.
 func (v *victim) runnable() float64 { return v.cpu + v.delay }
 
-// others is the seconds, summed over threads, that it waits for locks that another
-// process may hold: of files and of the kernel.
-func (v *victim) others() float64 { return v.shared }
-
-// lockedTogether tells whether short processes of a program wait for locks as one, as
-// scripts that take turns by flock(1): of the window each has too small a part, but
-// of the time that it is there a large one. Those as old as the window are judged by
-// themselves. The threads of a process that wait for one another, as those of sort(1)
-// for the one that has more to do, hold up no other process.
-func (c *Case) lockedTogether(members []int) bool {
-	first, ok := c.beginAllAlong(members)
-	if !ok {
-		return false
-	}
+// lockedTogether tells whether short processes of a program, of which the first began
+// then (in seconds since boot), wait for locks as one, as scripts that take turns by
+// flock(1): of the window each has too small a part, but of the time that it is there a
+// large one. Those as old as the window are judged by themselves. The threads of a
+// process that wait for one another, as those of sort(1) for the one that has more to do,
+// hold up no other process.
+func (c *Case) lockedTogether(members []int, first float64) bool {
 	var lock, awake, most float64
 	for _, i := range members {
 		if v := &c.asked[i]; v.process.Start.Seconds() >= first {
@@ -166,14 +168,11 @@ func (c *Case) heldTogether(members []int, row bool) bool {
 	return share >= waitShareLimit && share >= 2*alone
 }
 
-// inARow tells whether processes run one after the other, as those of a shell's loop:
-// what one of them waits for holds up all that come after it. They begin all through
-// the window. Several may run at a time, if processors are idle for a tenth of that:
-// what no longer waits computes then.
+// inARow tells whether processes that begin all through the window run one after the
+// other, as those of a shell's loop: what one of them waits for holds up all that come
+// after it. Several may run at a time, if processors are idle for a tenth of that: what
+// no longer waits computes then.
 func (c *Case) inARow(members []int) bool {
-	if _, ok := c.beginAllAlong(members); !ok {
-		return false
-	}
 	seconds, awake := c.w.Seconds(), 0.0
 	for _, i := range members {
 		v := &c.asked[i]

@@ -71,7 +71,7 @@ func (c *Case) promise(r removal) promise {
 	whole := max(c.threadTime(), v.awake())
 	if r.queue {
 		n, ok := c.w.Value(sample.ProcThreads, sample.Entity{PID: v.pid})
-		if !ok || c.stand[v.pid] > 1 { // nor what is done between processes that follow each other
+		if !ok || v.several > 1 { // nor what is done between processes that follow each other
 			r.sure, r.maybe = 0, r.sure
 		}
 		whole = max(whole, n*c.w.Seconds())

@@ -86,7 +86,7 @@ func (v *victim) share(seconds float64) float64 {
 // threads: none of them fetches for another.
 func (v *victim) ahead(seconds float64) bool {
 	t := v.blocked()
-	if v.spans.weighted <= 0 || t <= 0 || v.several {
+	if v.spans.weighted <= 0 || t <= 0 || v.several > 1 {
 		return false
 	}
 	awake := t * t / v.spans.weighted // of those that wait, which are alike in that

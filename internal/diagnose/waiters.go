@@ -56,7 +56,7 @@ func (c *Case) waiter(v *victim) Waiter {
 	t := v.waitIO() + v.lock
 	out := Waiter{
 		Who:       Culprit{PID: v.pid, Comm: v.process.Comm, Cgroup: v.process.MemoryCgroup},
-		Processes: max(1, c.stand[v.pid]), Seconds: t, Threads: threads, Kernel: v.process.Kernel,
+		Processes: max(1, v.several), Seconds: t, Threads: threads, Kernel: v.process.Kernel,
 	}
 	if s := c.w.Seconds(); s > 0 {
 		out.Waiting = t / s
