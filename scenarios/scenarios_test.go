@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/lab/labtest"
 )
 
 var (
@@ -356,11 +356,5 @@ func build(t *testing.T) string {
 		}
 		return path
 	}
-	path := filepath.Join(t.TempDir(), "iocause")
-	cmd := exec.Command("go", "build", "-o", path, "iocause")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build iocause: %v\n%s", err, out)
-	}
-	return path
+	return labtest.Build(t)
 }

@@ -22,31 +22,14 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/lab"
+	"iocause/internal/require"
 	"iocause/internal/store/series"
 )
-
-// logged is a log that tests can read while it is written.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // running is an agent on this machine.
 type running struct {
 	base string // of its addresses
-	log  *logged
+	log  *require.Output
 	stop func() error
 
 	agent *Agent
@@ -60,7 +43,7 @@ func start(t *testing.T, c Config) *running {
 	}
 	c.Listen = l.Addr().String()
 	l.Close()
-	r := &running{base: "http://" + c.Listen, log: &logged{}}
+	r := &running{base: "http://" + c.Listen, log: &require.Output{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	r.agent = New(host.Live(), c, slog.New(slog.NewTextHandler(r.log, nil)), nil, "test")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -189,7 +190,7 @@ func TestAgentKeepsLimits(t *testing.T) {
 		}
 	}
 	// Nothing can be written: that is said, and no more comes of it.
-	var log logged
+	var log require.Output
 	w := newWatcher(host.Live(), &Config{Dir: filepath.Join(path, "below a file")}, slog.New(slog.NewTextHandler(&log, nil)), nil, "test")
 	w.cgroupLimits = newCgroupLimits()
 	w.saveLimits(time.Now())

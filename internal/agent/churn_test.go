@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/tasks"
 	"iocause/internal/source/proc/proctest"
@@ -60,7 +61,7 @@ func TestNumberIsUsedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := host.Live()
 			h.IsLive = live
-			log := &logged{}
+			log := &require.Output{}
 			s, err := openProcesses(h, slog.New(slog.NewTextHandler(log, nil)))
 			if err != nil {
 				t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/store/incidents"
 )
 
@@ -62,7 +63,7 @@ func TestRecordingsAreFetched(t *testing.T) {
 	config, pool := identity(t)
 	c := DefaultConfig()
 	c.Fetch = config
-	var log logged
+	var log require.Output
 	started, finish := make(chan Ask, 1), make(chan struct{})
 	a := &Agent{config: c, host: host.Live(), log: slog.New(slog.NewTextHandler(&log, nil)), judge: func(_ context.Context, ask Ask) Finding {
 		started <- ask

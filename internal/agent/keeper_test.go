@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"iocause/internal/require"
 )
 
 // What waits is done in order, the newest of a thing in place of those before;
 // what fails is done later, unless there is something newer of it.
 func TestKeeper(t *testing.T) {
-	var log logged
+	var log require.Output
 	k := newKeeper(slog.New(slog.NewTextHandler(&log, nil)))
 	var did []string
 	full := true
@@ -64,7 +66,7 @@ func TestKeeperDropsTheOlder(t *testing.T) {
 // A disk that takes nothing does not fill the memory: the oldest is given up,
 // and that is said; the newest stays whatever it takes.
 func TestKeeperGivesUp(t *testing.T) {
-	var log logged
+	var log require.Output
 	k := newKeeper(slog.New(slog.NewTextHandler(&log, nil)))
 	var did []string
 	put := func(what string, bytes int) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iocause/internal/cri"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 )
@@ -19,7 +20,7 @@ import (
 func TestPodsAreNamed(t *testing.T) {
 	now, asked := time.Unix(1_790_000_000, 0), 0
 	runtime, down := map[string]cri.Pod{"a": {Name: "db-0", Namespace: "shop"}}, false
-	var log logged
+	var log require.Output
 	p := newPodNames("/run/cri.sock", slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now })
 	p.list = func(context.Context, string) (*cri.Names, error) {
 		asked++

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/store/series"
 )
 
 // What is removed is added up for each part, and said once a day.
 func TestShortageIsSaidOnceADay(t *testing.T) {
-	var log logged
+	var log require.Output
 	now := time.Unix(1_700_000_000, 0)
 	s := newShortage(slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now })
 	for range 2 * 48 { // two days of half hours

@@ -20,6 +20,7 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/host"
 	"iocause/internal/notify"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/store/incidents"
 	"iocause/internal/store/summaries"
@@ -424,7 +425,7 @@ func TestConfiguredHookIsTold(t *testing.T) {
 // A secret that cannot be read costs its web hook alone, and nothing is sent
 // without a signature.
 func TestHookWithoutItsSecret(t *testing.T) {
-	var log logged
+	var log require.Output
 	i := Incidents{Command: []string{"true"}, Journal: true}
 	i.Webhook.URL, i.Webhook.SecretFile = "https://example.com/hook", filepath.Join(t.TempDir(), "none")
 	all := i.hooks(slog.New(slog.NewTextHandler(&log, nil)))

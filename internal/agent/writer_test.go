@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"iocause/internal/require"
 	"iocause/internal/store/series"
 )
 
@@ -57,7 +58,7 @@ func TestWriterKeepsWhatAFullDiskRefused(t *testing.T) {
 		}
 	})
 	dir := filepath.Join(mount, "rec")
-	var log logged
+	var log require.Output
 	w := &writer{ring: newRing(1_000_000), log: slog.New(slog.NewTextHandler(&log, nil)),
 		opts: series.Options{Dir: dir, Keep: [series.Tiers]time.Duration{48 * time.Hour, 0, 0}, Now: time.Now}}
 	if err := w.open(); err != nil {
@@ -150,7 +151,7 @@ func TestMemoryIsFullWhileTheDiskHangs(t *testing.T) {
 	}
 	const room, each = 1000, 100
 	dir := filepath.Join(disk.Dir, "rec")
-	var log logged
+	var log require.Output
 	w := &writer{ring: newRing(room), log: slog.New(slog.NewTextHandler(&log, nil)), patience: time.Nanosecond,
 		opts: series.Options{Dir: dir, Keep: [series.Tiers]time.Duration{48 * time.Hour, 0, 0}, Now: time.Now}}
 	if err := w.open(); err != nil {

@@ -19,7 +19,7 @@ import (
 // atTime runs a command line at an instant.
 func atTime(t *testing.T, now time.Time, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, err stream
+	var out, err require.Output
 	h := host.Live()
 	h.Now = func() time.Time { return now }
 	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &err}, host: h}

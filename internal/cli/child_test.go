@@ -49,7 +49,7 @@ func TestCommandRunsOnAfterTheDuration(t *testing.T) {
 }
 
 func TestInterruptPrintsTheFindingAndEndsTheCommand(t *testing.T) {
-	var out, err stream
+	var out, err require.Output
 	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &err}, host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}}
 	done := make(chan int, 1)
 	go func() {

@@ -15,7 +15,7 @@ import (
 // offered are the values that a shell is told, without what they are.
 func offered(t *testing.T, e *env, args ...string) []string {
 	t.Helper()
-	var out, notes stream
+	var out, notes require.Output
 	e.streams = streams{stdin: strings.NewReader(""), stdout: &out, stderr: &notes}
 	if code := runLine(t.Context(), e, append([]string{"__complete"}, args...)); code != exitWell {
 		t.Fatalf("%q: code %d: %s", args, code, notes.String())

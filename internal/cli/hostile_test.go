@@ -209,15 +209,15 @@ func waitFor(t *testing.T, notes fmt.Stringer, want string) {
 }
 
 // launch starts the program with streams that can be read meanwhile.
-func launch(t *testing.T, args ...string) (c *exec.Cmd, out, notes *stream) {
+func launch(t *testing.T, args ...string) (c *exec.Cmd, out, notes *require.Output) {
 	t.Helper()
 	return run{args: args}.launch(t)
 }
 
-func (r run) launch(t *testing.T) (c *exec.Cmd, out, notes *stream) {
+func (r run) launch(t *testing.T) (c *exec.Cmd, out, notes *require.Output) {
 	t.Helper()
 	c, _, _ = r.command(t)
-	out, notes = &stream{}, &stream{}
+	out, notes = &require.Output{}, &require.Output{}
 	c.Stdout, c.Stderr = out, notes
 	require.NoError(t, c.Start())
 	return c, out, notes
@@ -314,7 +314,7 @@ func TestInterruptFromATerminal(t *testing.T) {
 	c, out, notes := (run{args: []string{"--duration", "1h"}, few: true}).command(t)
 	c.Stdin = tty
 	c.SysProcAttr.Setsid, c.SysProcAttr.Setctty = true, true
-	seen := &stream{}
+	seen := &require.Output{}
 	c.Stderr = seen
 	require.NoError(t, c.Start())
 	waitFor(t, seen, "observing")
@@ -423,7 +423,7 @@ func TestThousandsOfProcesses(t *testing.T) {
 	// Shells that wait for a line: no exec, hardly any memory.
 	script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do { read -r line || :; } <&3 & i=$((i+1)); done; echo ready; wait`, many)
 	c := exec.CommandContext(t.Context(), "sh", "-c", script)
-	var out stream
+	var out require.Output
 	c.Stdout, c.Stderr, c.ExtraFiles = &out, &out, []*os.File{reads}
 	require.NoError(t, c.Start())
 	reads.Close()

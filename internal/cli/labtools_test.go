@@ -19,7 +19,7 @@ import (
 // runLabTool runs a command of the lab that needs the host.
 func runLabTool(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, notes stream // a command that it starts writes, too
+	var out, notes require.Output // a command that it starts writes, too
 	a := &env{streams: streams{stdin: strings.NewReader(stdin), stdout: &out, stderr: &notes}, host: host.Live()}
 	code = runLine(t.Context(), a, append([]string{"lab"}, args...))
 	return out.String(), notes.String(), code

@@ -93,7 +93,7 @@ func seen(t *testing.T, pid int, want map[string]string, args ...string) {
 func untilReady(t *testing.T, command ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(command[0], command[1:]...)
-	said := &stream{}
+	said := &require.Output{}
 	c.Stdout, c.Stderr, c.Dir = said, said, t.TempDir() // where it may leave what it likes
 	require.NoError(t, c.Start())
 	t.Cleanup(func() {

@@ -252,7 +252,7 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 	t.Helper()
 	// The clock that stands still is the worst case of a short window.
 	for _, now := range []func() time.Time{time.Now, func() time.Time { return time.Unix(1700000000, 0) }} {
-		var out, notes stream
+		var out, notes require.Output
 		a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: &notes}, host: host.Tree(dir, now), sources: readers}
 		if code := runLine(t.Context(), a, []string{"--duration", "100ms", "--format", "json"}); code != 0 {
 			t.Fatalf("code %d, %s", code, notes.String())
@@ -262,7 +262,7 @@ func reportsOnTree(t *testing.T, dir string, readers []source.Entry, empty bool)
 		if empty && r.Primary != diagnose.Unknown {
 			t.Errorf("%s on a host without any file", r.Primary)
 		}
-		var page stream
+		var page require.Output
 		a.stdout = &page
 		if code := runLine(t.Context(), a, []string{"--duration", "100ms"}); code != 0 || !strings.Contains(page.String(), " undecided") {
 			t.Errorf("code %d, %s", code, page.String())

@@ -52,7 +52,7 @@ func windowsOf(t *testing.T, path string) (*recording.Reader, []*recording.Recor
 func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	needProbes(t)
 	file := bpftest.File(t, 800)
-	var errs stream
+	var errs require.Output
 	a := &env{streams: streams{stderr: &errs}, host: host.Live(), sources: source.List()}
 	path := filepath.Join(t.TempDir(), "x.iocause")
 	out, err := os.Create(path)
@@ -83,7 +83,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	}))
 	require.NoError(t, r.To.End(recording.End{}))
 	show := func(f func(p *console.Printer)) string {
-		var live stream
+		var live require.Output
 		f(newPrinter(streams{stdout: &live, stderr: &errs}, &intervals{top: 20, format: "text", stamp: true}))
 		return live.String()
 	}
@@ -130,7 +130,7 @@ func TestRecordedIsShownAsItWasLive(t *testing.T) {
 	fingerprint, err := a.host.Fingerprint()
 	require.NoError(t, err)
 	for _, format := range []string{"text", "json"} {
-		var want stream
+		var want require.Output
 		report, err := judge.Window(all.Window(), diagnose.Target{}, nil, fingerprint, cost)
 		require.NoError(t, err)
 		require.NoError(t, printReport(&want, report, format, false))

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,28 +16,11 @@ import (
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
 	"iocause/internal/host"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/version"
 )
-
-// stream is a buffer that a command may write to while a test reads it.
-type stream struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *stream) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *stream) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
 
 // calm is a source of a host where nobody waits.
 type calm struct{}
@@ -64,7 +45,7 @@ func fails(name string, err error, metrics ...sample.Metric) source.Entry {
 
 // runApp runs a command line on these sources.
 func runApp(ctx context.Context, entries []source.Entry, args ...string) (code int, stdout, stderr string) {
-	var out, err stream
+	var out, err require.Output
 	a := &env{streams: streams{stdin: strings.NewReader("given\n"), stdout: &out, stderr: &err}, host: host.Live(), sources: entries}
 	code = runLine(ctx, a, args)
 	return code, out.String(), err.String()
@@ -332,7 +313,7 @@ func TestOutputThatCannotBeWrittenIsOne(t *testing.T) {
 	for _, args := range [][]string{
 		{"--duration", "100ms"}, {"--duration", "100ms", "--format", "json"}, {"check"}, {"check", "--format", "json"}, {"version"},
 	} {
-		var err stream
+		var err require.Output
 		a := &env{streams: streams{stdin: os.Stdin, stdout: full{}, stderr: &err}, host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}}
 		if code := runLine(t.Context(), a, args); code != 1 || !strings.Contains(err.String(), "no space left") {
 			t.Errorf("%q: code %d, stderr %q", args, code, err.String())

@@ -76,7 +76,7 @@ func TestStyleOfStreams(t *testing.T) {
 func TestProgressOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	tty, screen := terminal(t, 30)
-	var shown stream
+	var shown require.Output
 	go func() {
 		buf := make([]byte, 4096)
 		for {
@@ -89,7 +89,7 @@ func TestProgressOnATerminal(t *testing.T) {
 			}
 		}
 	}()
-	var out stream
+	var out require.Output
 	a := &env{streams: streams{stdin: strings.NewReader(""), stdout: &out, stderr: tty}, host: host.Live(), sources: []source.Entry{working("calm", sample.WaitIO)}}
 	if code := runLine(t.Context(), a, []string{"--duration", "700ms"}); code != 0 {
 		t.Errorf("code %d", code)

@@ -83,7 +83,7 @@ func TestIntervalsAddUp(t *testing.T) {
 	const pages = 997
 	path := bpftest.File(t, pages)
 	const passes = 5
-	var out, errs stream
+	var out, errs require.Output
 	done := make(chan error, 1)
 	go func() {
 		for began := time.Now(); out.String() == ""; time.Sleep(5 * time.Millisecond) { // until an interval is over

@@ -45,7 +45,7 @@ func mutexWaiter(t *testing.T) (pid int, run func()) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	program := exec.Command(name)
-	said := &stream{}
+	said := &require.Output{}
 	program.Stdout = said
 	to, err := program.StdinPipe()
 	require.NoError(t, err)

@@ -1,4 +1,5 @@
-// Package require ends a test whose preparation fails.
+// Package require is what tests everywhere need: the end of one whose preparation fails,
+// and what is printed while another reads it.
 package require
 
 import "testing"

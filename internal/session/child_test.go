@@ -1,12 +1,10 @@
 package session
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,28 +13,10 @@ import (
 	"iocause/internal/require"
 )
 
-// output takes what a command prints.
-type output struct {
-	lock sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	return o.text.String()
-}
-
 // A tree of three generations, of which the middle one ends: the grandchild is
 // found all the same, and so is what has ended.
 func TestTreeFollowsGenerations(t *testing.T) {
-	var out output
+	var out require.Output
 	script := `echo self $$; sh -c 'echo middle $$; sleep 3 & echo orphan $!; sleep 0.3'; sleep 0.3`
 	c, err := NewChild([]string{"sh", "-c", script}, nil, &out, &out)
 	require.NoError(t, err)
@@ -62,7 +42,7 @@ func TestTreeFollowsGenerations(t *testing.T) {
 }
 
 func TestScanFindsOrphansOfTheGroup(t *testing.T) {
-	var out output
+	var out require.Output
 	// The grandchild's parent has ended before anyone looked at the tree.
 	c, err := NewChild([]string{"sh", "-c", "(sleep 5 & echo $!); sleep 5"}, nil, &out, &out)
 	require.NoError(t, err)

@@ -2,6 +2,9 @@
 package labtest
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"iocause/internal/host"
@@ -37,4 +40,16 @@ func New(t testing.TB, dir string) (*lab.Env, error) {
 		})
 	}
 	return env, err
+}
+
+// Build makes iocause of the source, and returns where it lies until the test ends.
+func Build(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "iocause")
+	c := exec.Command("go", "build", "-o", path, "iocause")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("building iocause: %v\n%s", err, out)
+	}
+	return path
 }

@@ -3,7 +3,6 @@ package space
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,12 +19,7 @@ func TestPrograms(t *testing.T) {
 		t.Skip("takes two minutes")
 	}
 	labtest.Need(t, "root", "memcg", "blkio", "cpucg", "fuse", "loop")
-	binary := filepath.Join(t.TempDir(), "iocause")
-	build := exec.Command("go", "build", "-o", binary, "iocause")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := labtest.Build(t)
 	h := host.Live()
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {

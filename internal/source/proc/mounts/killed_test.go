@@ -1,11 +1,9 @@
 package mounts
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +29,10 @@ func TestKilledDaemon(t *testing.T) {
 		t.Skip("it watches for ten seconds")
 	}
 	labtest.Need(t, "root", "fuse")
-	program := built(t)
+	program := os.Getenv("IOCAUSE") // where there is no compiler
+	if program == "" {
+		program = labtest.Build(t)
+	}
 	before := children(t)
 	env, err := lab.New(host.Live(), t.TempDir())
 	require.NoError(t, err)
@@ -63,15 +64,15 @@ func TestKilledDaemon(t *testing.T) {
 			}
 		})
 	}
-	said := map[string]*output{}
+	said := map[string]*require.Output{}
 	for _, command := range []string{"diagnose --duration 8s", "mounts 8 1", "disk 8 1", "files 8 1", "threads 8 1"} {
-		out := &output{}
+		out := &require.Output{}
 		said[command] = out
 		watching.Go(func() { ends(t, exec.Command(program, strings.Fields(command)...), out) })
 	}
 	screen, keys := live(t, program)
-	watching.Go(func() { ends(t, screen, &output{}) })
-	for deadline := time.Now().Add(time.Minute); !said["diagnose --duration 8s"].has("observing for"); time.Sleep(10 * time.Millisecond) {
+	watching.Go(func() { ends(t, screen, &require.Output{}) })
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(said["diagnose --duration 8s"].String(), "observing for"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the diagnosis does not begin")
 		}
@@ -87,54 +88,21 @@ func TestKilledDaemon(t *testing.T) {
 	require.NoError(t, err)
 	watching.Wait()
 	for command, want := range map[string]string{"diagnose --duration 8s": "PROBLEM: fuse-daemon-slow", "mounts 8 1": "killed.img"} {
-		if out := said[command]; !out.has(want) && !out.has("opening took longer than") { // on a machine that is too slow
-			t.Errorf("iocause %s does not say %q:\n%s", command, want, &out.text)
+		if out := said[command]; !strings.Contains(out.String(), want) && !strings.Contains(out.String(), "opening took longer than") { // on a machine that is too slow
+			t.Errorf("iocause %s does not say %q:\n%s", command, want, out)
 		}
 	}
 	for _, command := range []string{"diagnose --duration 2s", "mounts 1 1", "disk 1 1", "disk --by health 1 1", "files 1 1", "cache 1 1", "check"} {
-		var out output
+		var out require.Output
 		ends(t, exec.Command(program, strings.Fields(command)...), &out)
-		if out.has("PROBLEM: fuse-daemon-slow") {
-			t.Errorf("iocause %s says after it:\n%s", command, &out.text)
+		if strings.Contains(out.String(), "PROBLEM: fuse-daemon-slow") {
+			t.Errorf("iocause %s says after it:\n%s", command, &out)
 		}
 	}
 }
 
-// built is the program: IOCAUSE, or made of the source.
-func built(t *testing.T) string {
-	t.Helper()
-	if program := os.Getenv("IOCAUSE"); program != "" {
-		return program
-	}
-	program := filepath.Join(t.TempDir(), "iocause")
-	build := exec.Command("go", "build", "-o", program, "iocause")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	return program
-}
-
-// output is what a command has said so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) has(text string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return strings.Contains(o.text.String(), text)
-}
-
 // ends runs a command that must end by itself, and well.
-func ends(t *testing.T, c *exec.Cmd, out *output) {
+func ends(t *testing.T, c *exec.Cmd, out *require.Output) {
 	t.Helper()
 	c.Stdout, c.Stderr = out, out
 	start := time.Now()

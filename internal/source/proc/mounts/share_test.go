@@ -54,10 +54,10 @@ func TestShareOfCIFS(t *testing.T) {
 		_ = dd.Wait()
 	}()
 	for command, want := range map[string]string{"mounts 3 1": "cifs", "diagnose --duration 5s": "PROBLEM: remote-server-slow"} {
-		var out output
+		var out require.Output
 		ends(t, exec.Command(program, strings.Fields(command)...), &out)
-		t.Logf("%s", &out.text)
-		if !out.has(want) && !out.has("opening took longer than") {
+		t.Logf("%s", &out)
+		if !strings.Contains(out.String(), want) && !strings.Contains(out.String(), "opening took longer than") {
 			t.Errorf("iocause %s does not say %q", command, want)
 		}
 	}
