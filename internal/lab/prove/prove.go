@@ -35,6 +35,11 @@ type Plan struct {
 	Rounds int           // of all remedies
 	Most   int           // of those of which it is not sure by then whether they help; 0: Rounds
 	Turn   time.Duration // that is measured
+	// Long is a turn of work that goes up and down by itself, as of a database that
+	// writes out what it gathered every few seconds: where after Rounds it is not sure
+	// of a remedy, since turns without any differ much, all is measured again in these.
+	// 0: never.
+	Long   time.Duration
 	Settle time.Duration // after each change, before it is measured
 	// Longest is how long all of it may take, 0 for any time: a round that would last
 	// beyond it, if it takes as long as the one before, is not begun, but for the first.
@@ -61,63 +66,124 @@ type Effect struct {
 // Try applies each remedy in turn, between turns without any, and undoes it. An
 // error means that the situation itself could not be measured or put back.
 func Try(ctx context.Context, s Subject, p Plan) ([]Effect, error) {
-	remedies := s.Remedies()
-	effects := make([]Effect, len(remedies))
-	for i, r := range remedies {
-		effects[i] = Effect{Remedy: r.Name, Causes: r.Causes, Who: r.Who}
+	t := &trial{s: s, p: p, remedies: s.Remedies()}
+	for i, r := range t.remedies {
+		t.effects = append(t.effects, Effect{Remedy: r.Name, Causes: r.Causes, Who: r.Who})
+		t.open = append(t.open, i)
 	}
-	before, err := s.Measure(ctx, p.Turn)
-	if err != nil {
-		return nil, fmt.Errorf("measure the situation: %w", err)
+	if err := t.begin(ctx); err != nil {
+		return nil, err
 	}
-	without := []float64{before}
 	begun := time.Now()
 	last := begun // when the last round began
-	for round := range max(p.Rounds, p.Most) {
+	for round := 0; round < max(p.Rounds, p.Most); round++ {
 		now := time.Now()
 		if round > 0 && p.Longest > 0 && now.Sub(begun)+now.Sub(last) > p.Longest {
 			break
 		}
 		last = now
-		for i := range remedies {
-			e := &effects[i]
-			if e.Failed != "" || round >= p.Rounds && !e.unsure() {
-				continue
+		if err := t.round(ctx); err != nil {
+			return t.effects, err
+		}
+		if round+1 < p.Rounds {
+			continue
+		}
+		t.open = slices.DeleteFunc(t.open, func(i int) bool { return !t.effects[i].unsure() })
+		if t.longer(time.Since(begun)) {
+			t.p.Turn = p.Long
+			if err := t.begin(ctx); err != nil {
+				return t.effects, err
 			}
-			with, err := try(ctx, s, &remedies[i], p)
-			if ctx.Err() != nil {
-				return effects, ctx.Err()
-			}
-			var failed *failure
-			if errors.As(err, &failed) {
-				e.Failed = failed.Error()
-			} else if err != nil {
-				return effects, err
-			}
-			if err := lab.Sleep(ctx, p.Settle); err != nil {
-				return effects, err
-			}
-			after, err := s.Measure(ctx, p.Turn)
-			if err != nil {
-				return effects, fmt.Errorf("measure the situation: %w", err)
-			}
-			if e.Failed == "" {
-				e.Before, e.With = append(e.Before, (before+after)/2), append(e.With, with)
-			}
-			before, without = after, append(without, after)
-			for i := range effects {
-				effects[i].Noise = noiseOf(without)
-			}
+			round = -1
 		}
 	}
-	if slices.Max(without) == 0 && !slices.ContainsFunc(effects, func(e Effect) bool { return len(e.With) > 0 && slices.Max(e.With) > 0 }) {
-		return effects, fmt.Errorf("measure the situation: %w in %d turns of %s, with and without remedies", ErrNoWork, len(without), p.Turn)
+	for i := range t.effects {
+		t.effects[i].settle()
 	}
-	for i := range effects {
-		effects[i].settle()
+	if t.most == 0 {
+		return t.effects, fmt.Errorf("measure the situation: %w in %d turns of %s, with and without remedies", ErrNoWork, len(t.without), t.p.Turn)
 	}
-	return effects, nil
+	return t.effects, nil
 }
+
+// trial is what was measured so far.
+type trial struct {
+	s        Subject
+	p        Plan
+	remedies []Remedy
+	effects  []Effect
+	open     []int     // the remedies that are tried in the next round
+	without  []float64 // work a second, of each turn of this length without any remedy
+	most     float64   // work a second, of all turns
+}
+
+// begin drops what was measured of the open remedies, and measures the first turn
+// without any.
+func (t *trial) begin(ctx context.Context) error {
+	for _, i := range t.open {
+		t.effects[i].Before, t.effects[i].With = nil, nil
+	}
+	t.without = nil
+	return t.measure(ctx)
+}
+
+// measure adds a turn without any remedy.
+func (t *trial) measure(ctx context.Context) error {
+	got, err := t.s.Measure(ctx, t.p.Turn)
+	if err != nil {
+		return fmt.Errorf("measure the situation: %w", err)
+	}
+	t.without, t.most = append(t.without, got), max(t.most, got)
+	return nil
+}
+
+// round tries each open remedy once.
+func (t *trial) round(ctx context.Context) error {
+	for _, i := range t.open {
+		e := &t.effects[i]
+		if e.Failed != "" {
+			continue
+		}
+		with, err := try(ctx, t.s, &t.remedies[i], t.p)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var failed *failure
+		if errors.As(err, &failed) {
+			e.Failed = failed.Error()
+		} else if err != nil {
+			return err
+		}
+		if err := lab.Sleep(ctx, t.p.Settle); err != nil {
+			return err
+		}
+		before := t.without[len(t.without)-1]
+		if err := t.measure(ctx); err != nil {
+			return err
+		}
+		if e.Failed == "" {
+			e.Before, e.With = append(e.Before, (before+t.without[len(t.without)-1])/2), append(e.With, with)
+			t.most = max(t.most, with)
+		}
+		for _, i := range t.open {
+			t.effects[i].Noise = noiseOf(t.without)
+		}
+	}
+	return nil
+}
+
+// longer tells whether turns without any remedy differ so much that hardly any number
+// of them would tell of the open ones, and as many long ones as there should be fit
+// into the time that is left.
+func (t *trial) longer(gone time.Duration) bool {
+	n := time.Duration(2*len(t.open)*t.p.Rounds + 1)
+	fits := t.p.Longest == 0 || gone+n*(t.p.Long+t.p.Settle) <= t.p.Longest
+	return len(t.open) > 0 && t.p.Turn < t.p.Long && fits && noiseOf(t.without) > mostChance
+}
+
+// mostChance is the noise from which on five turns cannot tell a remedy that gives a
+// fifth more from one that gives nothing.
+const mostChance = 0.20
 
 // ErrNoWork is a situation that got nothing done in any turn: that no remedy changed
 // that proves nothing, and least of all that it is healthy.
@@ -222,9 +288,10 @@ func (e *Effect) unsure() bool {
 
 // Truth is what the interventions prove.
 type Truth struct {
-	Causes []string `json:"causes"` // any of these is right
-	Best   string   `json:"best"`   // the remedy that helps most, "" when none does
-	Factor float64  `json:"factor"` // by how much
+	Causes []string `json:"causes"`         // any of these is right
+	Best   string   `json:"best"`           // the remedy that helps most, "" when none does
+	Factor float64  `json:"factor"`         // by how much
+	Open   bool     `json:"open,omitempty"` // none is seen to help, but the work differs too much by itself to be sure
 }
 
 // Healthy tells whether nothing helps.
@@ -250,9 +317,11 @@ func Prove(effects []Effect, calm []string) Truth {
 	if best == nil {
 		t := Truth{Causes: slices.Clone(calm)}
 		for i := range effects {
-			if e := &effects[i]; e.Unsure && e.Factor >= perhaps {
+			e := &effects[i]
+			if e.Unsure && e.Factor >= perhaps {
 				t.add(e.Causes)
 			}
+			t.Open = t.Open || e.Unsure && e.Noise > mostChance
 		}
 		return t
 	}

@@ -72,6 +72,42 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// bursts is a plant whose work goes up and down from one short turn to the next.
+type bursts struct{ plant }
+
+func (b *bursts) Measure(ctx context.Context, d time.Duration) (float64, error) {
+	rate, err := b.plant.Measure(ctx, d)
+	if d < 2*time.Millisecond {
+		rate *= []float64{1, 0.2, 0.9, 0.3, 0.25, 1.1, 0.2}[b.turns%7]
+	}
+	return rate, err
+}
+
+// What short turns cannot tell, longer ones do; where there is no time for these, it
+// stays open.
+func TestLongTurns(t *testing.T) {
+	for _, c := range []struct {
+		longest time.Duration
+		unsure  bool
+	}{{time.Minute, false}, {time.Nanosecond, true}} {
+		b := &bursts{plant{rate: 100, factor: map[string]float64{"limit": 1.5, "sync": 1, "neighbour": 1, "nothing": 1}, on: map[string]bool{}}}
+		effects, err := Try(context.Background(), b, Plan{Rounds: 2, Most: 5, Turn: time.Millisecond, Long: 2 * time.Millisecond, Longest: c.longest})
+		if err != nil || len(b.on) != 0 {
+			t.Fatalf("%v; still in force: %v", err, b.on)
+		}
+		unsure := false
+		for _, e := range effects {
+			unsure = unsure || e.Unsure
+			if !c.unsure && math.Abs(e.Factor-b.factor[e.Remedy]) > 1e-9 {
+				t.Errorf("%s gives %g, want %g", e.Remedy, e.Factor, b.factor[e.Remedy])
+			}
+		}
+		if unsure != c.unsure {
+			t.Errorf("with %s, it is not sure of a remedy: %v, want %v: %+v", c.longest, unsure, c.unsure, effects)
+		}
+	}
+}
+
 // Where no work is done in any turn, nothing is proved.
 func TestNoWork(t *testing.T) {
 	p := &plant{factor: map[string]float64{}, on: map[string]bool{}}
@@ -103,6 +139,7 @@ func TestUnsure(t *testing.T) {
 		{[]float64{105, 135, 121, 126, 130}, 0, false, []string{"x"}},
 		{[]float64{113, 114}, 0.01, false, []string{"x"}},
 		{[]float64{113, 114}, 0.25, true, []string{"healthy", "x"}}, // two that agree by chance
+		{[]float64{103, 104}, 0.25, true, []string{"healthy"}},      // nothing is proved
 		{[]float64{300, 350}, 0.25, false, []string{"x"}},
 	} {
 		e := Effect{Remedy: "x", Causes: []string{"x"}, With: c.with, Noise: c.noise}
@@ -114,6 +151,9 @@ func TestUnsure(t *testing.T) {
 		slices.Sort(truth.Causes)
 		if e.Unsure != c.unsure || !slices.Equal(truth.Causes, c.want) {
 			t.Errorf("%v: unsure is %v, want %v; %v are right, want %v", c.with, e.Unsure, c.unsure, truth.Causes, c.want)
+		}
+		if open := c.unsure && c.noise > mostChance && truth.Healthy(); truth.Open != open {
+			t.Errorf("%v: that nothing is proved is %v, want %v", c.with, truth.Open, open)
 		}
 	}
 }

@@ -27,10 +27,12 @@ type Options struct {
 // looks is how often at most a situation is diagnosed with IfNamed.
 const looks = 4
 
-// Usual is what fits into half a minute.
+// Usual is what fits into half a minute, or a minute and a half where the work goes up
+// and down by itself.
 func Usual(binary, scratch string) Options {
 	return Options{Binary: binary, Scratch: scratch, Look: 5 * time.Second,
-		Plan: prove.Plan{Rounds: 2, Most: 5, Turn: 700 * time.Millisecond, Settle: 250 * time.Millisecond, Longest: time.Minute}}
+		Plan: prove.Plan{Rounds: 2, Most: 5, Turn: 700 * time.Millisecond, Long: 3 * time.Second,
+			Settle: 250 * time.Millisecond, Longest: 75 * time.Second}}
 }
 
 // Run sets a situation up, diagnoses it, tries every remedy, and takes it down,
@@ -88,7 +90,9 @@ func Run(ctx context.Context, h *host.Host, s *Situation, o Options, say func(st
 // others need not be tried.
 func (p *Proof) try(ctx context.Context, st *Standing, o Options, primary string) (err error) {
 	if o.IfNamed {
-		if p.Effects, err = prove.Try(ctx, &against{st, primary}, o.Plan); err != nil {
+		short := o.Plan
+		short.Long = 0 // what these do not tell is measured below
+		if p.Effects, err = prove.Try(ctx, &against{st, primary}, short); err != nil {
 			return err
 		}
 		if e, tried := prove.Of(p.Effects, primary); tried && !e.Unsure && e.Factor >= prove.Helps {

@@ -24,6 +24,7 @@ type Record struct {
 	Lacks      string  `json:"lacks,omitempty"`   // what is not installed
 	Failed     string  `json:"failed,omitempty"`  // why it could not be run
 	Healthy    bool    `json:"healthy"`           // nothing helps by a tenth
+	Open       bool    `json:"open,omitempty"`    // that is not sure: the work goes up and down by itself
 	Untried    bool    `json:"untried,omitempty"` // taken for healthy: nothing was planted and no cause was named
 	Looks      int     `json:"looks,omitempty"`   // diagnoses, where there were several: none but the last named a cause
 	Right      bool    `json:"right"`             // the primary cause
@@ -42,7 +43,7 @@ func (r *Record) Even() bool { return r.Seed%2 == 0 }
 // NewRecord is the record of a proof.
 func NewRecord(p *Proof, details bool) Record {
 	v := &p.Verdict
-	r := Record{Seed: p.Situation.Seed, Program: p.Situation.Program, Healthy: p.Truth.Healthy(), Untried: p.Untried, Right: v.Right,
+	r := Record{Seed: p.Situation.Seed, Program: p.Situation.Program, Healthy: p.Truth.Healthy(), Open: p.Truth.Open, Untried: p.Untried, Right: v.Right,
 		Calm: slices.Contains(calm, v.Primary), Unsaid: v.Primary == string(diagnose.Unknown),
 		Confidence: v.Confidence, Culprit: v.Culprit, Effect: v.Effect, Seconds: p.Seconds}
 	if p.Looks > 1 {
@@ -138,10 +139,11 @@ type Tally struct {
 	Confidence   float64
 	Lacking      int
 	Failed       int
+	Open         int // of which nothing is proved
 	Kinds        int // programs and what they do, among those that are well
 }
 
-// Count counts runs; what is lacking or failed is in no share.
+// Count counts runs; what is lacking, failed or not proved is in no share.
 func Count(all []Record) Tally {
 	var t Tally
 	kinds := map[string]bool{}
@@ -152,6 +154,9 @@ func Count(all []Record) Tally {
 			continue
 		case r.Failed != "":
 			t.Failed++
+			continue
+		case r.Open:
+			t.Open++
 			continue
 		}
 		t.Primary.add(r.Right)
@@ -187,7 +192,7 @@ func Markdown(all []Record) string {
 	even := Count(slices.DeleteFunc(slices.Clone(all), func(r Record) bool { return !r.Even() }))
 	scored := slices.DeleteFunc(slices.Clone(all), func(r Record) bool { return r.Even() })
 	odd := Count(scored)
-	last := slices.DeleteFunc(scored, func(r Record) bool { return r.Lacks != "" || r.Failed != "" })
+	last := slices.DeleteFunc(scored, func(r Record) bool { return r.Lacks != "" || r.Failed != "" || r.Open })
 	slices.SortFunc(last, func(a, b Record) int { return cmp.Compare(a.Seed, b.Seed) })
 	last = last[max(0, len(last)-newest):]
 	late := Count(last)
@@ -207,7 +212,7 @@ func Markdown(all []Record) string {
 	row("effect within 1.3 times the promised one", even.Effect, odd.Effect, late.Effect)
 	row("right, of verdicts with 90 % confidence or more", even.Sure, odd.Sure, late.Sure)
 	fmt.Fprintf(&b, "| mean confidence of these | %.1f %% | %.1f %% | | %.1f %% |\n", 100*even.Confidence, 100*odd.Confidence, 100*late.Confidence)
-	fmt.Fprintf(&b, "| not available here / failed | %d / %d | %d / %d | | |\n", even.Lacking, even.Failed, odd.Lacking, odd.Failed)
+	fmt.Fprintf(&b, "| not available here / failed / nothing proved | %d / %d / %d | %d / %d / %d | | |\n", even.Lacking, even.Failed, even.Open, odd.Lacking, odd.Failed, odd.Open)
 	fmt.Fprintf(&b, "| kinds of programs and work among those where nothing helps | %d | %d | | %d |\n", even.Kinds, odd.Kinds, late.Kinds)
 	return b.String()
 }

@@ -26,6 +26,9 @@ func (p *Proof) Table() *table.Table {
 // Words say what the remedies prove, and what the diagnosis said.
 func (p *Proof) Words() (truth, said string) {
 	truth = "no remedy helps by a tenth: "
+	if p.Truth.Open {
+		truth = "no remedy is seen to help by a tenth, but the work goes up and down too much by itself to be sure: "
+	}
 	if p.Untried {
 		truth = "no cause was named, so no remedy was tried: "
 	}

@@ -13,6 +13,7 @@ type calls struct {
 	healthy int   // situations
 	unsaid  Share // cannot tell, of all diagnoses
 	failed  int
+	open    int             // of which a cause was named, and whether there is one is not proved
 	kinds   map[string]bool // programs and what they do, among the healthy
 }
 
@@ -29,6 +30,8 @@ func Unplanted(all []Record) string {
 		case r.Lacks != "":
 		case r.Failed != "":
 			c.failed++
+		case r.Open:
+			c.open++
 		default:
 			c.add(&r)
 		}
@@ -44,6 +47,7 @@ func Unplanted(all []Record) string {
 	row("situations in which these were made", func(c *calls) string { return fmt.Sprint(c.healthy) })
 	row("cannot tell: diagnoses", func(c *calls) string { return cell(c.unsaid) })
 	row("kinds of programs and work among the healthy", func(c *calls) string { return fmt.Sprint(len(c.kinds)) })
+	row("a cause named, and whether anything helps is not proved", func(c *calls) string { return fmt.Sprint(c.open) })
 	row("failed", func(c *calls) string { return fmt.Sprint(c.failed) })
 	return b.String()
 }

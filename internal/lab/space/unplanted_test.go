@@ -13,12 +13,13 @@ func TestUnplanted(t *testing.T) {
 		{Seed: 5, Program: "fio", Healthy: true, Looks: 2},    // named, and nothing helps
 		{Seed: 7, Program: "fio", Healthy: true, Right: true}, // named cpu-saturated, which no remedy can tell
 		{Seed: 9, Program: "fio", Right: true},
-		{Seed: 11, Program: "fio"}, // another cause than the one named
+		{Seed: 11, Program: "fio"},                            // another cause than the one named
+		{Seed: 17, Program: "fio", Healthy: true, Open: true}, // up and down by itself
 		{Seed: 13, Program: "fio", Failed: "killed"},
 		{Seed: 15, Program: "fio", Lacks: "fio"},
 	})
 	for _, want := range []string{
-		"a cause named | - | 4 of 6:", "that there is one | - | 3 of 4:", "nothing helps: diagnoses | - | 1 of 7:", "made | 0 | 3 |", "cannot tell: diagnoses | - | 1 of 10:", "failed | 0 | 1 |",
+		"a cause named | - | 4 of 6:", "that there is one | - | 3 of 4:", "nothing helps: diagnoses | - | 1 of 7:", "made | 0 | 3 |", "cannot tell: diagnoses | - | 1 of 10:", "not proved | 0 | 1 |", "failed | 0 | 1 |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
