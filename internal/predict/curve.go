@@ -45,21 +45,22 @@ type Share struct {
 
 // Curve is what sizes of memory would do, smallest first.
 type Curve struct {
-	Points   []Point `json:"points"`
-	Now      float64 `json:"hit_ratio_now"`             // measured, of the watched pages
-	Model    float64 `json:"hit_ratio_now_by_model"`    // what the model says of the size of now
-	Disk     float64 `json:"disk_reads_now_per_s"`      // measured: pages, read-ahead included
-	Used     float64 `json:"disk_pages_used_now_per_s"` // of these, the ones that anybody asked for
-	Asked    float64 `json:"pages_asked_per_s"`
-	Sampled  int     `json:"sampled_accesses"`
-	Pages    int     `json:"sampled_pages"`
-	Scale    int     `json:"one_page_in"`
-	Early    Share   `json:"-"`               // hit ratio in the first part of the time that is judged, and its range over time
-	Wanders  float64 `json:"hit_ratio_range"` // how far apart the hit ratio of parts of the window is
-	Distinct float64 `json:"distinct_bytes"`  // different pages that were used in the window
-	around   *around // where what is read ahead is simulated
-	lags     bool    // which rule of the kernel's was found to hold: follow
-	near     float64 // share of what is asked for that was asked for just before
+	Points    []Point `json:"points"`
+	Now       float64 `json:"hit_ratio_now"`             // measured, of the watched pages
+	Model     float64 `json:"hit_ratio_now_by_model"`    // what the model says of the size of now
+	Disk      float64 `json:"disk_reads_now_per_s"`      // measured: pages, read-ahead included
+	Used      float64 `json:"disk_pages_used_now_per_s"` // of these, the ones that anybody asked for
+	Asked     float64 `json:"pages_asked_per_s"`
+	Sampled   int     `json:"sampled_accesses"`
+	Pages     int     `json:"sampled_pages"`
+	Scale     int     `json:"one_page_in"`
+	Early     Share   `json:"-"`               // hit ratio in the first part of the time that is judged, and its range over time
+	Wanders   float64 `json:"hit_ratio_range"` // how far apart the hit ratio of parts of the window is
+	Distinct  float64 `json:"distinct_bytes"`  // different pages that were used in the window
+	Elsewhere float64 `json:"-"`               // bytes that were cached when the trace began beyond what this cache has, at least: pages of other cgroups
+	around    *around // where what is read ahead is simulated
+	lags      bool    // which rule of the kernel's was found to hold: follow
+	near      float64 // share of what is asked for that was asked for just before
 }
 
 // What is too little to say anything. Errors wrap one of these.
@@ -99,6 +100,9 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	missed, _ := now.missing()
 	c := &Curve{Now: 1 - missed, Disk: disk * scale / seconds, Used: now.used() * scale / seconds, Asked: now.all() * scale / seconds, Sampled: len(t.Events), Pages: t.Pages, Scale: t.Scale,
 		Distinct: float64(t.Pages) * scale * PageSize, Wanders: now.wanders()}
+	if n := float64(len(p.began)); !s.Host {
+		c.Elsewhere = max(0, (n-4*math.Sqrt(n))*scale*PageSize-float64(s.Cache))
+	}
 	taken := s.Memory - s.Room
 	var fit []int64
 	var rooms []int

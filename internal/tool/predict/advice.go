@@ -47,6 +47,18 @@ func (p *Prediction) cannot(err error) string {
 	return fmt.Sprintf("Cannot tell: %v (%s, within %s). %s", err, p.Of, table.Duration(p.Seconds), next)
 }
 
+// elsewhere says so in place of a curve where most of what is read is in the cache of others.
+func (p *Prediction) elsewhere() bool {
+	more := p.Curve.Elsewhere
+	if more <= float64(p.Place.Cache) {
+		return false
+	}
+	p.Curve = nil
+	p.Advice = []string{fmt.Sprintf("Cannot tell: at least %s of what is read is cached for others (%s has %s of cache): pages count for the memory cgroup that read them first, and this one's limit does not bound them. Predict for that cgroup (--cgroup), or for the host.",
+		bytes(more), p.Place, bytes(float64(p.Place.Cache)))}
+	return true
+}
+
 // advise says what the curve says.
 func (p *Prediction) advise(asked []int64) []string {
 	c := p.Curve
@@ -141,6 +153,9 @@ func (p *Prediction) caveats(t *predict.Trace) (out []string) {
 	}
 	if gone := t.Dropped(); gone > 0.1 {
 		out = append(out, fmt.Sprintf("%s of the pages were taken out of the cache by others than reclaim: their files were truncated or deleted meanwhile, or the cache was dropped. No size of memory keeps such pages.", percent(gone)))
+	}
+	if more := c.Elsewhere; more > 0 && more > float64(p.Place.Cache)/4 {
+		out = append(out, fmt.Sprintf("At least %s of what is read is cached for other memory cgroups, which this limit does not bound.", bytes(more)))
 	}
 	if c.Wanders > 0.1 {
 		out = append(out, fmt.Sprintf("The access pattern changed while it was watched: the hit ratio differed by %s within the window. Watch for longer (--duration) before you trust this.", percent(c.Wanders)))

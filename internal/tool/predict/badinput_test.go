@@ -62,6 +62,17 @@ func TestBadInput(t *testing.T) {
 	if got := strings.Join(p.caveats(read(1000, predict.Read)), " "); strings.Contains(got, "truncated") {
 		t.Error(got)
 	}
+	// pages that others read first, and that count for them
+	elsewhere := read(4000, predict.Read)
+	curve, err := predict.Work(elsewhere, predict.Setting{Memory: gib, Cache: 1 << 19, Room: gib}, predict.Sizes(gib, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = &Prediction{Curve: curve, Place: &Place{Cgroup: "/db", Memory: gib, Cache: 1 << 19}}
+	// 100 pages that stand for 8 each are 3.1 MiB, give or take 1.2
+	if !p.elsewhere() || p.Curve != nil || !strings.HasPrefix(p.Advice[0], "Cannot tell: at least 1.38 MiB of what is read is cached for others (cgroup /db has 512 KiB of cache)") {
+		t.Errorf("pages of others: %q, %+v", p.Advice, p.Curve)
+	}
 	// tables that were full, and events that were lost
 	for l, want := range map[access.Losses]string{
 		{Events: 3}: "3 accesses to watched pages were lost", {Tasks: 2}: "reads of 2 threads were not seen", {Processes: 4}: "4 times there were too many processes",

@@ -93,6 +93,9 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 		p.Advice = []string{p.cannot(err)}
 		return p, nil
 	}
+	if p.elsewhere() {
+		return p, nil
+	}
 	if p.Reading != nil && o.filter.File.Ino == 0 {
 		p.Curve.AddTimes(p.times())
 	}
