@@ -19,7 +19,18 @@ type Setting struct {
 	Room   int64   // bytes: what the cache could have; more than Cache while memory is free
 	Active float64 // share of the cache that is on the active list
 	Host   bool    // it is the host
+	Lists  Lists   // how the kernel keeps the pages
 }
+
+// Lists is how a kernel keeps the pages of its cache.
+type Lists int
+
+// The kinds.
+const (
+	TwoLists      Lists = iota // an active list and an inactive one
+	MGLRU                      // generations, by the rules of Linux 6.12
+	MGLRUSince614              // by those of Linux 6.14
+)
 
 // Point is what a size of memory would do. Ratios are of the pages asked for.
 type Point struct {

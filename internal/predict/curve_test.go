@@ -56,15 +56,20 @@ func run(next pattern, pages, room, n int) (t *Trace, act, hit float64) {
 // runLagging is the same where reclaim is told how long the lists are each time that so
 // many pages came in.
 func runLagging(next pattern, pages, room, n, lags int) (t *Trace, act, hit float64) {
-	r := rand.New(rand.NewPCG(3, 5))
 	c := newTwoList(pages, room, 1, false)
 	c.lags = lags
+	return runIn(c, func() int { return c.lengths[activeList] }, next, pages, room, n)
+}
+
+// runIn is the same in a cache whose active list is so long.
+func runIn(c cache, active func() int, next pattern, pages, room, n int) (t *Trace, act, hit float64) {
+	r := rand.New(rand.NewPCG(3, 5))
 	t = &Trace{Pages: pages, Scale: 1, Length: time.Minute, Asked: []Total{{0, 0}, {60000, uint64(n)}}}
 	hits, i := 0, 0
 	for ; i < 3*n; i++ {
 		p := uint32(next(r, i))
 		if i == 2*n {
-			act = float64(c.size[activeList]) / float64(room)
+			act = float64(active()) / float64(room)
 		}
 		seen := i >= 2*n
 		at := uint32(60000 * (i - 2*n) / n)

@@ -22,6 +22,7 @@ type tally struct {
 type played struct {
 	*Trace
 	host    bool
+	lists   Lists                  // how the kernel keeps its cache
 	often   int                    // pages that come in from one telling to the next, 0 for the host
 	lags    bool                   // reclaim knows the lists only as they were told
 	began   []uint32               // watched pages that were in the cache at the beginning, likeliest to be used first
@@ -70,7 +71,7 @@ const telling = 2000
 // prepare works out what was in the cache, of so many watched pages, when the
 // trace began: pages of which the first that is seen is a use or an eviction.
 func (t *Trace) prepare(room int, s Setting) *played {
-	p := &played{Trace: t, over: t.readOver(), whole: t.whole(), host: s.Host, fresh: make([]bool, t.Pages), act: s.Active, steps: make([]step, 0, len(t.Events))}
+	p := &played{Trace: t, over: t.readOver(), whole: t.whole(), host: s.Host, lists: s.Lists, fresh: make([]bool, t.Pages), act: s.Active, steps: make([]step, 0, len(t.Events))}
 	met, used := make([]bool, t.Pages), make([]bool, t.Pages)
 	var gone []uint32
 	came := 0
@@ -143,23 +144,27 @@ func (p *played) pages() int {
 }
 
 // cache is one of a size, with what was in the real one at the beginning.
-func (p *played) cache(room int) *twoList {
-	c := newTwoList(p.pages(), room, p.Scale, p.host)
-	held := min(room, len(p.began)+p.ghost)
-	hot := int(p.act * float64(held))
-	for i := held - 1; i >= 0; i-- {
-		page := uint32(p.Pages + i - len(p.began))
-		if i < len(p.began) {
-			page = p.began[i]
+func (p *played) cache(room int) cache {
+	had := min(room, len(p.began)+p.ghost)
+	hot := int(p.act * float64(had))
+	fill := func(put func(page uint32, hot bool)) {
+		for i := had - 1; i >= 0; i-- {
+			page := uint32(p.Pages + i - len(p.began))
+			if i < len(p.began) {
+				page = p.began[i]
+			}
+			put(page, i < hot)
 		}
-		c.state[page] = resident
-		if i < hot {
-			c.state[page] |= active
-		}
-		c.push(c.listOf(page), page)
 	}
+	if p.lists != TwoLists {
+		c := newGenerations(p.pages(), room, p.Scale, p.host, p.lists == MGLRUSince614)
+		fill(c.had)
+		return c
+	}
+	c := newTwoList(p.pages(), room, p.Scale, p.host)
+	fill(c.had)
 	if p.lags {
-		c.lags, c.told = p.often, c.size
+		c.lags, c.told = p.often, c.lengths
 	}
 	return c
 }
@@ -169,7 +174,7 @@ func (p *played) cache(room int) *twoList {
 // only how long they were up to two seconds ago. The one is right whose hits in a cache of
 // the real one's size are closer to those that were seen; its tally is given back.
 func (p *played) follow(room int, hit float64) *tally {
-	if p.often == 0 {
+	if p.often == 0 || p.lists != TwoLists {
 		return p.play(room)
 	}
 	late := *p
@@ -196,8 +201,9 @@ func (p *played) play(room int) *tally {
 }
 
 // run is the same, and the cache as it is then.
-func (p *played) run(room int) (*tally, *twoList) {
+func (p *played) run(room int) (*tally, cache) {
 	c := p.cache(room)
+	known := c.pages().state
 	t := &tally{settled: blocks / 2, exact: p.exact, asked: &p.asked}
 	in, ready := 0, false // pages that came in
 	all := holds(room, p.whole)
@@ -206,14 +212,14 @@ func (p *played) run(room int) (*tally, *twoList) {
 	if p.around != nil {
 		ahead = &reader{around: p.around, cache: c, come: func(page uint32) {
 			c.insert(page, false)
-			c.state[page] |= fresh
+			known[page] |= fresh
 			t.disk[b]++
 			in++
 		}}
 	}
 	for _, s := range p.steps {
 		page, what := s.page(), s.what()
-		state := c.state[page]
+		state := known[page]
 		if what >= faulted && state == resident|active|referenced { // most of what is used changes nothing
 			continue
 		}
@@ -228,13 +234,13 @@ func (p *played) run(room int) (*tally, *twoList) {
 				continue
 			}
 			c.insert(page, false)
-			c.state[page] |= fresh
+			known[page] |= fresh
 			t.disk[b]++
 		case written:
 			if !has {
 				c.insert(page, true)
 			} else if state&fresh != 0 { // it was made room for, not read
-				c.state[page] &^= fresh
+				known[page] &^= fresh
 				if t.disk[b] > 0 {
 					t.disk[b]--
 				}
@@ -257,7 +263,7 @@ func (p *played) run(room int) (*tally, *twoList) {
 			case state&marked != 0:
 				ahead.use(page)
 			}
-			c.state[page] &^= fresh
+			known[page] &^= fresh
 			c.mark(page)
 			if cold && what >= readAsked {
 				t.cold[b][groupOf(page)]++

@@ -96,7 +96,7 @@ func larger(pages, most int) int {
 // reader reads ahead for one cache.
 type reader struct {
 	*around
-	cache *twoList
+	cache cache
 	come  func(page uint32)
 	due   float64 // pages that are still to come
 	owed  float64 // marks that are still to be set
@@ -132,7 +132,7 @@ func (r *reader) miss(page uint32) {
 
 // use reads ahead when a marked page is used.
 func (r *reader) use(page uint32) {
-	r.cache.state[page] &^= marked
+	r.cache.pages().state[page] &^= marked
 	at := int(r.rank[page])
 	c := r.cached(at)
 	r.read(at, r.times*r.used[c], r.times*r.chains[c])
@@ -151,7 +151,7 @@ func (r *reader) read(at int, pages, marks float64) {
 		r.come(page)
 		if r.owed >= 1 {
 			r.owed--
-			r.cache.state[page] |= marked
+			r.cache.pages().state[page] |= marked
 		}
 	}
 	r.due = min(r.due, 1) // what found no place behind one page is not read behind another

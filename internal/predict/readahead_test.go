@@ -299,7 +299,7 @@ func runAhead(next pattern, pages, room, n int) (t *Trace, act, hit, disk float6
 	var readers [3]ahead
 	for i := range 3 * n {
 		if i == 2*n {
-			seen, act = true, float64(c.size[activeList])/float64(room)
+			seen, act = true, float64(c.lengths[activeList])/float64(room)
 		}
 		page, a := next(r, i), &readers[i%3]
 		at = uint32(60000 * max(0, i-2*n) / n)

@@ -8,16 +8,13 @@ import "math"
 // they come back (mm/swap.c, mm/workingset.c, mm/vmscan.c of 6.18). It holds
 // watched pages, each of which stands for scale pages of the real one.
 type twoList struct {
-	room  int  // watched pages that fit
-	scale int  // pages that each stands for
-	host  bool // reclaim is the host's, not a cgroup's
+	held
+	host bool // reclaim is the host's, not a cgroup's
 
-	state []uint8  // by page
-	at    []uint32 // by page: of one in the cache its place on its list; of an evicted one its shadow, the age of then
 	lists [2]queue // the inactive and the active list
 	age   uint32   // evictions and activations so far: nonresident_age
 
-	size      [2]int  // pages of the inactive and the active list
+	lengths   [2]int  // pages of the inactive and the active list
 	lags      int     // pages that come in from one telling of the sizes to the next; 0: reclaim knows them
 	told      [2]int  // what reclaim was told last
 	untold    int     // pages that came in since
@@ -35,16 +32,6 @@ type queue struct {
 	first int // the pages before it have left
 }
 
-// What is known of a page.
-const (
-	resident uint8 = 1 << iota
-	active
-	referenced
-	fresh // came from disk, and nobody has asked for it yet
-	evicted
-	marked // who uses it has the next ones read ahead
-)
-
 const (
 	inactiveList, activeList = 0, 1
 	reclaimBatch             = 32 // SWAP_CLUSTER_MAX
@@ -52,11 +39,20 @@ const (
 )
 
 func newTwoList(pages, room, scale int, host bool) *twoList {
-	c := &twoList{room: room, scale: scale, host: host, state: make([]uint8, pages), at: make([]uint32, pages)}
+	c := &twoList{held: newHeld(pages, room, scale), host: host}
 	for i := range c.lists {
 		c.lists[i].pages = make([]uint32, 0, 2*min(room, pages)+reclaimBatch)
 	}
 	return c
+}
+
+// had puts a page in that was there before anything was seen.
+func (c *twoList) had(p uint32, hot bool) {
+	c.state[p] = resident
+	if hot {
+		c.state[p] |= active
+	}
+	c.push(c.listOf(p), p)
 }
 
 // counted are the sizes that reclaim decides by.
@@ -64,11 +60,8 @@ func (c *twoList) counted() [2]int {
 	if c.lags > 0 {
 		return c.told
 	}
-	return c.size
+	return c.lengths
 }
-
-// full tells whether there is no room left.
-func (c *twoList) full() bool { return c.size[0]+c.size[1] >= c.room }
 
 // push puts a page at the end of a list.
 func (c *twoList) push(list int, p uint32) {
@@ -78,7 +71,8 @@ func (c *twoList) push(list int, p uint32) {
 	}
 	c.at[p] = uint32(len(q.pages))
 	q.pages = append(q.pages, p)
-	c.size[list]++
+	c.lengths[list]++
+	c.size++
 }
 
 // tidy takes the pages that have left out of a list. Those that are on it are at most half.
@@ -110,7 +104,8 @@ func (c *twoList) oldest(list int) uint32 {
 		p := q.pages[q.first]
 		q.first++
 		if c.on(list, p, q.first-1) {
-			c.size[list]--
+			c.lengths[list]--
+			c.size--
 			return p
 		}
 	}
@@ -122,9 +117,6 @@ func (c *twoList) listOf(p uint32) int {
 	}
 	return inactiveList
 }
-
-// has tells whether a page is in the cache.
-func (c *twoList) has(p uint32) bool { return c.state[p]&resident != 0 }
 
 // insert puts a page in that is not there. Pages that are written are not
 // activated (filemap_add_folio: __GFP_WRITE).
@@ -144,7 +136,7 @@ func (c *twoList) insert(p uint32, written bool) {
 	c.state[p] = now
 	c.push(c.listOf(p), p)
 	if c.untold++; c.untold >= c.lags {
-		c.told, c.untold = c.size, 0
+		c.told, c.untold = c.lengths, 0
 	}
 }
 
@@ -154,7 +146,8 @@ func (c *twoList) mark(p uint32) {
 	case s&referenced == 0:
 		c.state[p] |= referenced
 	case s&active == 0:
-		c.size[inactiveList]--
+		c.lengths[inactiveList]--
+		c.size--
 		c.state[p] = s&^referenced | active
 		c.push(activeList, p)
 		c.age++
@@ -168,7 +161,7 @@ func (c *twoList) evict() uint32 {
 	}
 	c.untilNext--
 	c.owed += c.perPage
-	for c.size[activeList] > 0 && (c.owed >= 1 || c.size[inactiveList] == 0) {
+	for c.lengths[activeList] > 0 && (c.owed >= 1 || c.lengths[inactiveList] == 0) {
 		p := c.oldest(activeList)
 		c.state[p] &^= active
 		c.push(inactiveList, p)
@@ -184,7 +177,8 @@ func (c *twoList) evict() uint32 {
 // drop takes a page out for good.
 func (c *twoList) drop(p uint32) {
 	if c.has(p) {
-		c.size[c.listOf(p)]--
+		c.lengths[c.listOf(p)]--
+		c.size--
 	}
 	c.state[p] = 0
 }
@@ -203,7 +197,7 @@ func (c *twoList) deactivations() float64 {
 		}
 		often -= math.Pow(1-c.recent, reclaimBatch)
 	}
-	inactive, act := c.size[inactiveList]*c.scale, c.size[activeList]*c.scale
+	inactive, act := c.lengths[inactiveList]*c.scale, c.lengths[activeList]*c.scale
 	if c.host { // kswapd scans all that a priority tells it to
 		return often * float64(act) / float64(max(inactive, 1))
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // held is what is on a list, oldest first.
-func (c *twoList) held(list int) (pages []uint32) {
+func (c *twoList) onList(list int) (pages []uint32) {
 	for i := c.lists[list].first; i < len(c.lists[list].pages); i++ {
 		if p := c.lists[list].pages[i]; c.on(list, p, i) {
 			pages = append(pages, p)
@@ -31,7 +31,7 @@ func TestLists(t *testing.T) {
 				want[list] = slices.Delete(want[list], at, at+1)
 			}
 		}
-		switch before := c.size; {
+		switch before := c.lengths; {
 		case has && r.IntN(10) == 0:
 			c.drop(p)
 			out(l)
@@ -43,7 +43,7 @@ func TestLists(t *testing.T) {
 			}
 		default: // the oldest active pages go to the other list, and its oldest out
 			c.insert(p, false)
-			now := c.size
+			now := c.lengths
 			now[c.listOf(p)]--
 			from := before[activeList] - now[activeList]
 			want[inactiveList] = append(want[inactiveList], want[activeList][:from]...)
@@ -53,8 +53,8 @@ func TestLists(t *testing.T) {
 			moved += from
 		}
 		for list := range want {
-			if got := c.held(list); !slices.Equal(got, want[list]) || len(got) != c.size[list] {
-				t.Fatalf("step %d: list %d holds %v, counted %d, want %v", i, list, got, c.size[list], want[list])
+			if got := c.onList(list); !slices.Equal(got, want[list]) || len(got) != c.lengths[list] {
+				t.Fatalf("step %d: list %d holds %v, counted %d, want %v", i, list, got, c.lengths[list], want[list])
 			}
 		}
 	}

@@ -4,7 +4,6 @@ package predict
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -71,6 +70,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if p.Place, err = placeOf(o.host, top); err != nil {
 		return nil, err
 	}
+	p.Place.lists = listsOf(o.host)
 	o.open = o.known(chosen)
 	trace, pages := o.trace(p.Place, o.selection(chosen), length)
 	if o.filter.given() || p.Place.Cgroup != "" {
@@ -249,10 +249,8 @@ func (o *Observer) notes(l access.Losses) []string {
 	for _, point := range o.probe.Missing() {
 		notes = append(notes, "this kernel has no tracepoint "+point)
 	}
-	if _, err := os.Stat(o.host.Sys("kernel/mm/lru_gen/enabled")); err == nil {
-		if b, err := os.ReadFile(o.host.Sys("kernel/mm/lru_gen/enabled")); err == nil && len(b) > 2 && b[len(b)-2]&1 == 1 {
-			notes = append(notes, "this kernel keeps its cache by generations (MGLRU): the prediction simulates two-list LRU, which was off by 0.01 in the median and up to 0.04 with random reads")
-		}
+	if listsOf(o.host) != predict.TwoLists {
+		notes = append(notes, "this kernel keeps its cache by generations (MGLRU), which are simulated as they are for pages that calls read, without swap")
 	}
 	return notes
 }

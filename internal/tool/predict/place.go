@@ -2,7 +2,10 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"iocause/internal/figure"
 	"iocause/internal/host"
@@ -19,15 +22,33 @@ type Place struct {
 	Cache  int64  `json:"cache_bytes"` // pages of files that could be evicted
 	Room   int64  `json:"room_bytes"`  // what the cache can have: Memory without what is no cache
 	Active int64  `json:"active_bytes"`
+
+	lists predict.Lists // how the kernel keeps it
 }
 
 // setting is the place in the words of the model.
 func (p *Place) setting() predict.Setting {
-	s := predict.Setting{Memory: p.Memory, Cache: p.Cache, Room: p.Room, Host: p.Cgroup == ""}
+	s := predict.Setting{Memory: p.Memory, Cache: p.Cache, Room: p.Room, Host: p.Cgroup == "", Lists: p.lists}
 	if p.Cache > 0 {
 		s.Active = float64(p.Active) / float64(p.Cache)
 	}
 	return s
+}
+
+// listsOf is how the kernel keeps its cache. Bit 0 of the file is LRU_GEN_CORE.
+func listsOf(h *host.Host) predict.Lists {
+	b, err := os.ReadFile(h.Sys("kernel/mm/lru_gen/enabled"))
+	if err != nil { // without CONFIG_LRU_GEN
+		return predict.TwoLists
+	}
+	if caps, err := strconv.ParseUint(strings.TrimSpace(string(b)), 0, 64); err != nil || caps&1 == 0 {
+		return predict.TwoLists
+	}
+	var major, minor int
+	if n, _ := fmt.Sscanf(h.Release(), "%d.%d", &major, &minor); n == 2 && (major > 6 || major == 6 && minor >= 14) {
+		return predict.MGLRUSince614
+	}
+	return predict.MGLRU
 }
 
 // full tells whether nothing new fits without something being evicted.

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"iocause/internal/host"
 	"iocause/internal/predict"
 )
 
@@ -115,6 +117,30 @@ func TestPlaceOfCgroup(t *testing.T) {
 	write(t, dir, "memory.high", "1000\n")
 	if _, err := readPlace(dir, "/x", true); err == nil {
 		t.Error("no memory.current, and no error")
+	}
+}
+
+// By which rules the kernel keeps its cache is told by its setting and its release.
+func TestLists(t *testing.T) {
+	for _, c := range []struct {
+		enabled, release string
+		want             predict.Lists
+	}{
+		{"0x0007\n", "6.12.118+deb13-cloud-amd64\n", predict.MGLRU}, {"0x0001\n", "6.14.0\n", predict.MGLRUSince614}, {"0x0007\n", "7.0.0-14-generic\n", predict.MGLRUSince614},
+		{"0x0006\n", "6.12.0\n", predict.TwoLists}, {"0x0000\n", "6.18.0\n", predict.TwoLists}, {"", "6.18.0\n", predict.TwoLists}, {"0x0007\n", "6.1.0-56\n", predict.MGLRU},
+	} {
+		root := t.TempDir()
+		for dir, file := range map[string][2]string{"proc/sys/kernel": {"osrelease", c.release}, "sys/kernel/mm/lru_gen": {"enabled", c.enabled}} {
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if file[1] != "" {
+				write(t, filepath.Join(root, dir), file[0], file[1])
+			}
+		}
+		if got := listsOf(host.Tree(root, time.Now)); got != c.want {
+			t.Errorf("%q on %q: %d, want %d", c.enabled, c.release, got, c.want)
+		}
 	}
 }
 

@@ -1,0 +1,223 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// plain is MGLRU in plain slices, the page that is looked at first in front.
+type plain struct {
+	since             bool
+	lists             [][]uint32 // the oldest generation first: three or four of them
+	refs              map[uint32]int
+	workingset        map[uint32]bool
+	first             int // generations that are gone
+	shadow            map[uint32][3]int
+	refaulted, all    [4]float64
+	refaults, evicted [4]float64
+	tierIdx, left     int
+}
+
+func (x *plain) tier(refs int, workingset bool) int {
+	if workingset {
+		return 3
+	}
+	return []int{0, 0, 1, 2, 2}[refs]
+}
+
+func (x *plain) add(p uint32, to int) { x.lists[to] = append(x.lists[to], p) }
+
+func (x *plain) insert(p uint32) {
+	x.refs[p], x.workingset[p] = 0, false
+	if s, ok := x.shadow[p]; ok {
+		at, refs, workingset := s[0], s[1], s[2] == 1
+		recent := at == x.first
+		if x.since {
+			recent = x.first+len(x.lists)-1-at < 4
+		}
+		if recent {
+			x.refaults[x.tier(refs, workingset)]++
+			x.workingset[p] = workingset
+			if !x.since && refs >= 4 {
+				x.refs[p], x.workingset[p] = 4, true
+			}
+		}
+		delete(x.shadow, p)
+	}
+	switch {
+	case x.since && len(x.lists) == 4 && x.workingset[p], !x.since && len(x.lists) == 4:
+		x.add(p, 1)
+	default:
+		x.add(p, 0)
+	}
+}
+
+func (x *plain) read(p uint32) {
+	if x.refs[p] == 4 {
+		x.workingset[p] = true
+	} else {
+		x.refs[p]++
+	}
+}
+
+// evict takes one out, in batches of 64 as reclaim does.
+func (x *plain) evict(total int) uint32 {
+	for {
+		if x.left == 0 {
+			x.left = 64
+			gain := 2.0
+			if x.since {
+				gain = 1.5
+			}
+			for x.tierIdx = 0; x.tierIdx < 3; x.tierIdx++ {
+				t := x.tierIdx + 1
+				r, all := x.refaulted[t]+x.refaults[t], x.all[t]+x.evicted[t]
+				if r >= 64 && r*(x.all[0]+x.evicted[0]+64) > gain*(x.refaulted[0]+x.refaults[0]+1)*all {
+					break
+				}
+			}
+			if len(x.lists) == 3 && total < 4096 { // less than a page at the first priority
+				young, old := len(x.lists[2]), len(x.lists[0])
+				if x.since || 2*young > total || 4*old < total {
+					x.lists = append(x.lists, nil)
+				}
+			}
+		}
+		if len(x.lists[0]) == 0 {
+			x.lists = x.lists[1:]
+			x.first++
+			for t := range 4 {
+				x.refaulted[t], x.all[t] = (x.refaulted[t]+x.refaults[t])/2, (x.all[t]+x.evicted[t])/2
+			}
+			x.refaults, x.evicted = [4]float64{}, [4]float64{}
+			if len(x.lists) == 2 {
+				x.lists = append(x.lists, nil)
+			}
+			x.left = 0
+			continue
+		}
+		p := x.lists[0][0]
+		x.lists[0] = x.lists[0][1:]
+		refs, workingset := x.refs[p], x.workingset[p]
+		tier, sure := x.tier(refs, workingset), refs == 4 && workingset
+		if !sure || !x.since {
+			x.evicted[tier]++
+		}
+		if sure || tier > x.tierIdx {
+			x.refs[p] = 0
+			if x.since {
+				x.add(p, 1)
+			} else {
+				x.workingset[p] = false
+				x.lists[1] = slices.Insert(x.lists[1], 0, p)
+			}
+			continue
+		}
+		x.left--
+		x.shadow[p] = [3]int{x.first, refs, 0}
+		if workingset {
+			x.shadow[p] = [3]int{x.first, refs, 1}
+		}
+		return p
+	}
+}
+
+// Generations evict what plain slices do, by both kinds of rules.
+func TestGenerations(t *testing.T) {
+	for _, room := range []int{1500, 5000} {
+		for _, since := range []bool{false, true} {
+			pages := 3 * room
+			r, skewed := rand.New(rand.NewPCG(1, 2)), zipf(pages, 0.7)
+			next := func(r *rand.Rand, i int) int {
+				if i/(10*room)%2 == 0 {
+					return skewed(r, i)
+				}
+				return i / 6 % pages // so often in a row that all are kept
+			}
+			c := newGenerations(pages, room, 1, false, since)
+			want := &plain{since: since, lists: make([][]uint32, 3), refs: map[uint32]int{}, workingset: map[uint32]bool{}, shadow: map[uint32][3]int{}}
+			total, went := 0, 0
+			for i := range 100 * room {
+				p := uint32(next(r, i))
+				switch has := c.has(p); {
+				case has && r.IntN(1000) == 0:
+					c.drop(p)
+					for l := range want.lists {
+						if at := slices.Index(want.lists[l], p); at >= 0 {
+							want.lists[l] = slices.Delete(want.lists[l], at, at+1)
+						}
+					}
+					total--
+					continue
+				case !has:
+					if c.full() {
+						went++
+						was, expected := c.evict(), want.evict(total)
+						if was != expected {
+							t.Fatalf("since 6.14 %v, room %d, step %d: page %d went, want %d", since, room, i, was, expected)
+						}
+						total--
+					}
+					c.insert(p, false)
+					want.insert(p)
+					total++
+				}
+				c.mark(p)
+				want.read(p)
+			}
+			if c.first < 3 || went < 10*room {
+				t.Errorf("since 6.14 %v, room %d: %d generations and %d pages went", since, room, c.first, went)
+			}
+		}
+	}
+}
+
+// What a sample of what a cache of generations sees says of others is what those do.
+func TestCurveOfGenerations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures")
+	}
+	const room, n = 8192, 200000
+	inside, all := 0, 0
+	for _, lists := range []Lists{MGLRU, MGLRUSince614} {
+		whole := func(next pattern, pages, room int) (*Trace, float64, float64) {
+			c := newGenerations(pages, room, 1, false, lists == MGLRUSince614)
+			return runIn(c, func() int { return c.size - c.oldest().size }, next, pages, room, n)
+		}
+		for name, load := range map[string]struct {
+			next  pattern
+			pages int
+		}{
+			"uniform":       {uniform(3 * room), 3 * room},
+			"zipf 0.9":      {zipf(6*room, 0.9), 6 * room},
+			"zipf 1.2":      {zipf(6*room, 1.2), 6 * room},
+			"loop":          {loop(3 * room / 2), 3 * room / 2},
+			"zipf and scan": {mix(zipf(2*room, 1), 2*room, loop(4*room), 4), 6 * room},
+		} {
+			trace, act, _ := whole(load.next, load.pages, room)
+			memory := int64(room * PageSize)
+			sizes := []int64{memory / 2, memory * 3 / 2, memory * 2, memory * 4}
+			c, err := Work(sampled(trace, 4), Setting{Memory: memory, Cache: memory, Room: memory, Active: act, Lists: lists}, sizes)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for i, m := range sizes {
+				_, _, truth := whole(load.next, load.pages, int(m/PageSize))
+				x := c.Points[i]
+				t.Logf("%d %-14s %5.2fx: %.3f (%.3f to %.3f), truth %.3f %v", lists, name, float64(m)/float64(memory), x.Hit, x.Low, x.High, truth, x.Open)
+				all++
+				if truth >= x.Low-0.002 && truth <= x.High+0.002 {
+					inside++
+				}
+				if math.Abs(x.Hit-truth) > 0.05 && !x.Open {
+					t.Errorf("%d, %s, %.2fx: %.3f, truth %.3f", lists, name, float64(m)/float64(memory), x.Hit, truth)
+				}
+			}
+		}
+	}
+	if inside*100 < 90*all {
+		t.Errorf("%d of %d intervals hold", inside, all)
+	}
+}
