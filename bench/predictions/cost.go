@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,12 +34,13 @@ func cost(dir, only string, rounds int, stop <-chan os.Signal) error {
 	}
 	loads := []struct {
 		name  string
-		pages int
+		pages int // of a file; 0: SQLite's rows
 		limit int64
 		flags []string
 	}{
 		{"cached, 4 KiB, 1 thread", 32 * m, 96 * mib, []string{"-pattern", "uniform", "-threads", "1"}},
 		{"cached, 64 KiB, 1 thread", 32 * m, 96 * mib, []string{"-pattern", "uniform", "-threads", "1", "-request", "16"}},
+		{"cached, SQLite, rows at random, 1 process", 0, 96 * mib, nil},
 		{"uncached, 4 KiB, 4 threads", 512 * m, 64 * mib, []string{"-pattern", "uniform", "-threads", "4"}},
 		{"uncached, 64 KiB in order, 1 thread", 512 * m, 64 * mib, []string{"-pattern", "loop", "-threads", "1", "-request", "16", "-read-ahead"}},
 	}
@@ -47,7 +49,7 @@ func cost(dir, only string, rounds int, stop <-chan os.Signal) error {
 		if len(asked) == 0 {
 			continue
 		}
-		err := underLoad(dir, l.pages, l.limit, append(l.flags, "-pages", fmt.Sprint(l.pages)), func(load byIO) error {
+		err := underLoad(dir, l.pages, l.limit, l.flags, func(load byIO) error {
 			for _, part := range asked {
 				ratios, rate, err := ratiosOf(load, rounds, part.while, stop)
 				if err != nil {
@@ -76,24 +78,35 @@ func underLoad(dir string, pages int, limit int64, flags []string, f func(byIO) 
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
-	file := filepath.Join(data, "data")
-	if err := errors.Join(makeFile(file, pages), g.limit(limit)); err != nil {
+	var load *exec.Cmd
+	if pages == 0 {
+		const rows = 80000 // 55 MiB
+		if out, err := shell(data, table(rows)).CombinedOutput(); err != nil {
+			return fmt.Errorf("making a table: %w\n%s", err, out)
+		}
+		err = forget(data)
+		load = shell(data, "read line; exec "+lookUp(evenly(rows)))
+	} else {
+		file := filepath.Join(data, "data")
+		err = makeFile(file, pages)
+		load = loadCommand(file, append(flags, "-pages", fmt.Sprint(pages)))
+	}
+	if err := errors.Join(err, g.limit(limit)); err != nil {
 		return err
 	}
-	load := loadCommand(file, flags)
 	end, err := g.start(load)
 	if err != nil {
 		return err
 	}
 	defer end()
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) // until all that fits is cached
 	return f(byIO{pids: []int{load.Process.Pid}})
 }
 
 // ratiosOf are the load's rates while it is observed, each as a part of the rate without,
 // of which best is the highest.
 func ratiosOf(load byIO, rounds int, while func(time.Duration, func() error) error, stop <-chan os.Signal) (ratios []float64, best float64, err error) {
-	const slice = 1500 * time.Millisecond
+	const slice = 5 * time.Second // after which predict measures itself once
 	var rate [2]float64
 	for round := range rounds {
 		for _, with := range []bool{round%2 == 0, round%2 == 1} {

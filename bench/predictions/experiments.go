@@ -51,7 +51,11 @@ func guestExperiments(lists string) []experiment {
 	add("uniform 40 MiB that moves on through 200 MiB", 32, 200, load("shift", 200, "-hot", p(40), "-step", "64"))
 	all[len(all)-1].Unstable = "what it reads moves on"
 	add("two programs: uniform 30 MiB, zipf 0.9 100 MiB", 40, 130, load("uniform", 30, "-threads", "2"), load("zipf", 100, "-first", p(30), "-skew", "0.9", "-threads", "2"))
+	add("two programs: zipf 1.0 75 MiB, loop 50 MiB", 40, 125, load("zipf", 75, "-skew", "1.0", "-threads", "2"), load("loop", 50, "-first", p(75), "-threads", "1", "-request", "4", "-read-ahead"))
 	add("reads of 50 MiB beside 20 MiB through a mapping", 40, 70, load("uniform", 50), load("uniform", 20, "-first", p(50), "-mapped", "-threads", "1"))
+	for _, x := range guestPrograms() {
+		all = append(all, experiment{Name: lists + ": " + x.name, Program: &x, Limit: x.limit, Factors: []float64{0.5, 1.5, 2, 4}, Mixed: true, Guest: true})
+	}
 	return all
 }
 
@@ -139,21 +143,54 @@ setpriv --reuid postgres --clear-groups pg_ctl -w -D data stop >/dev/null`, scal
 setpriv --reuid postgres --clear-groups pgbench -n -c 4 -T 1000 -M prepared ` + flags + ` postgres >/dev/null 2>&1`
 	}
 	const rocks = `db_bench --db=db --num=300000 --value_size=1000 --compression_type=none --cache_size=1048576 --max_background_jobs=2 --disable_wal `
-	const tree = `for d in $(seq 100); do mkdir -p tree/$d; for f in $(seq 40); do head -c $((1024 * (4 + (d * f) % 40))) /dev/urandom > tree/$d/$f; done; done; sync`
-	const rows = `PRAGMA cache_size=-512; WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<1000000000) SELECT sum((SELECT length(v) FROM t WHERE id=%s)) FROM c;`
-	sqlite := func(id string) string {
-		return fmt.Sprintf("for i in 1 2 3; do sqlite3 db \"%s\" >/dev/null & done; wait", fmt.Sprintf(rows, id))
-	}
-	const table = `sqlite3 db "PRAGMA journal_mode=off; CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB); WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<250000) INSERT INTO t SELECT x, randomblob(600) FROM c;" >/dev/null; sync`
 	return []program{
 		{name: "PostgreSQL, pgbench -S, 300 MiB", limit: 112 * mib, setup: cluster(20), run: pgbench("-S")},
 		{name: "PostgreSQL, pgbench -N, 150 MiB", limit: 96 * mib, setup: cluster(10), run: pgbench("-N"), unstable: "its tables grow"},
-		{name: "SQLite, rows at random, 170 MiB", limit: 64 * mib, setup: table, run: sqlite("1 + abs(random() / 2 + x) % 250000")},
-		{name: "SQLite, rows with a skew, 170 MiB", limit: 64 * mib, setup: table, run: sqlite("1 + (abs(random() / 2 + x) % 500) * (abs(random()) % 500)")},
+		{name: "SQLite, rows at random, 170 MiB", limit: 64 * mib, setup: table(250000), run: sqlite(evenly(250000))},
+		{name: "SQLite, rows with a skew, 170 MiB", limit: 64 * mib, setup: table(250000), run: sqlite(skewed(500))},
 		{name: "RocksDB, readrandom, 300 MiB", limit: 112 * mib, setup: rocks + "--benchmarks=fillrandom,compact >/dev/null 2>&1; sync", run: rocks + "--use_existing_db --benchmarks=readrandom --threads=3 --duration=1000 >/dev/null 2>&1"},
 		{name: "RocksDB, readrandom with a skew, 300 MiB", limit: 112 * mib, setup: rocks + "--benchmarks=fillrandom,compact >/dev/null 2>&1; sync", run: rocks + "--use_existing_db --benchmarks=readrandom --read_random_exp_range=12 --threads=3 --duration=1000 >/dev/null 2>&1"},
-		{name: "grep -r, 4,000 small files, 96 MiB, over and over", limit: 80 * mib, setup: tree, run: "while :; do grep -rc nothing-like-this tree >/dev/null; done"},
-		{name: "tar, 4,000 small files, 96 MiB, over and over", limit: 80 * mib, setup: tree, run: "while :; do tar cf - tree | cat >/dev/null; done"},
-		{name: "rsync --checksum, two trees of 4,000 small files, 192 MiB, over and over", limit: 80 * mib, setup: tree + "; cp -a tree copy; sync", run: "while :; do rsync -rcn tree/ copy/ >/dev/null; done"},
+		{name: "grep -r, 4,000 small files, 96 MiB, over and over", limit: 80 * mib, setup: tree(100), run: "while :; do grep -rc nothing-like-this tree >/dev/null; done"},
+		{name: "tar, 4,000 small files, 96 MiB, over and over", limit: 80 * mib, setup: tree(100), run: "while :; do tar cf - tree | cat >/dev/null; done"},
+		{name: "rsync --checksum, two trees of 4,000 small files, 192 MiB, over and over", limit: 80 * mib, setup: tree(100) + "; cp -a tree copy; sync", run: "while :; do rsync -rcn tree/ copy/ >/dev/null; done"},
 	}
+}
+
+// guestPrograms are the smaller ones for a machine of test/vm.
+func guestPrograms() []program {
+	return []program{
+		{name: "SQLite, rows at random, 55 MiB", limit: 32 * mib, setup: table(80000), run: sqlite(evenly(80000))},
+		{name: "SQLite, rows with a skew, 55 MiB", limit: 32 * mib, setup: table(80000), run: sqlite(skewed(283))},
+		{name: "grep -r, 1,600 small files, 38 MiB, over and over", limit: 32 * mib, setup: tree(40), run: "while :; do grep -rc nothing-like-this tree >/dev/null; done"},
+		{name: "tar, 1,600 small files, 38 MiB, over and over", limit: 32 * mib, setup: tree(40), run: "while :; do tar cf - tree | cat >/dev/null; done"},
+	}
+}
+
+// tree makes so many folders of 40 files of 4 to 43 KiB.
+func tree(folders int) string {
+	return fmt.Sprintf(`for d in $(seq %d); do mkdir -p tree/$d; for f in $(seq 40); do head -c $((1024 * (4 + (d * f) %% 40))) /dev/urandom > tree/$d/$f; done; done; sync`, folders)
+}
+
+// table makes one of so many rows of 600 bytes.
+func table(rows int) string {
+	return fmt.Sprintf(`sqlite3 db "PRAGMA journal_mode=off; CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB); WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<%d) INSERT INTO t SELECT x, randomblob(600) FROM c;" >/dev/null; sync`, rows)
+}
+
+// sqlite has three processes look rows up, one after the other.
+func sqlite(id string) string {
+	return "for i in 1 2 3; do " + lookUp(id) + " & done; wait"
+}
+
+// lookUp is one of them.
+func lookUp(id string) string {
+	const rows = `PRAGMA cache_size=-512; WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<1000000000) SELECT sum((SELECT length(v) FROM t WHERE id=%s)) FROM c;`
+	return fmt.Sprintf("sqlite3 db \"%s\" >/dev/null", fmt.Sprintf(rows, id))
+}
+
+// evenly is a row's number, each of so many as likely as any other.
+func evenly(rows int) string { return fmt.Sprintf("1 + abs(random() / 2 + x) %% %d", rows) }
+
+// skewed is a product of two numbers of up to so much.
+func skewed(root int) string {
+	return fmt.Sprintf("1 + (abs(random() / 2 + x) %% %d) * (abs(random()) %% %d)", root, root)
 }

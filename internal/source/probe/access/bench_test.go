@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"testing"
@@ -11,11 +12,18 @@ import (
 	"iocause/internal/host"
 )
 
-// What the programs add to a read of a cached page: without them, while they are there
-// and do nothing, and with one page in 256 or 8 watched, in turns (-benchtime 10x: ten of
-// each). The least of many, for others take the processor now and then.
+// What the programs add to a read of cached pages, of 4, 16 and 64 KiB: without them, while
+// they are there and do nothing, and with one page in 256 or 8 watched, in turns (-benchtime
+// 10x: ten of each). The least of many, for others take the processor now and then.
 func BenchmarkCachedRead(b *testing.B) {
 	bpftest.Root(b)
+	for _, size := range []int{1, 4, 16} {
+		b.Run(fmt.Sprintf("%dKiB", 4*size), func(b *testing.B) { cachedReads(b, size) })
+	}
+}
+
+// cachedReads is the same of so many pages each.
+func cachedReads(b *testing.B, size int) {
 	const pages = 2048
 	f, err := os.CreateTemp("/var/tmp", "iocause-")
 	if err == nil {
@@ -28,7 +36,7 @@ func BenchmarkCachedRead(b *testing.B) {
 	defer f.Close()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	buf := make([]byte, 4096)
+	buf := make([]byte, 4096*size)
 	states := []struct {
 		name        string
 		shift       int
@@ -37,12 +45,12 @@ func BenchmarkCachedRead(b *testing.B) {
 	least := make([]time.Duration, len(states))
 	read := func() time.Duration {
 		began := time.Now()
-		for i := range pages {
-			if _, err := f.ReadAt(buf, int64(i*613%pages)*4096); err != nil {
+		for i := range pages / size {
+			if _, err := f.ReadAt(buf, int64(i*613%(pages/size)*size)*4096); err != nil {
 				b.Fatal(err)
 			}
 		}
-		return time.Since(began) / pages
+		return time.Since(began) / time.Duration(pages/size)
 	}
 	for b.Loop() {
 		for at, c := range states {
