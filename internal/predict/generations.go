@@ -45,6 +45,8 @@ const (
 	mostReads = 4                // LRU_REFS_WIDTH is 2
 	more      = 8                // PG_workingset
 	often     = mostReads | more // is kept in any case
+
+	before = mostGenerations // of a page that was evicted before anything was seen
 )
 
 // tierOf is lru_tier_from_refs.
@@ -68,6 +70,11 @@ func (c *generations) had(p uint32, hot bool) {
 	} else {
 		c.come(c.first, p)
 	}
+}
+
+// went is a page that was evicted before anything was seen, and is to come back.
+func (c *generations) went(p uint32) {
+	c.state[p], c.at[p], c.in[p] = evicted, c.first, before
 }
 
 func (c *generations) oldest() *generation { return &c.all[c.first%mostGenerations] }
@@ -175,6 +182,9 @@ func (c *generations) comesBack(p uint32) (reads uint8) {
 		reads = was & more
 	case was >= mostReads: // it would have been kept if it had been read once more
 		reads = often
+	}
+	if c.in[p] == before { // as many leave as come
+		c.parting[tierOf(was)] += float64(c.scale)
 	}
 	c.returning[tierOf(was)] += float64(c.scale)
 	return reads

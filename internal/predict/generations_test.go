@@ -174,6 +174,36 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
+// What is read over and over had been evicted before it was seen to come in, and the kernel
+// knows how often it was read: a tier is not kept for coming back in the window alone.
+func TestGenerationsBefore(t *testing.T) {
+	const room, pages, n = 4096, 3 * 4096, 100000
+	load := mix(uniform(room*3/4), room*3/4, loop(9*room/4), 3)
+	for _, since := range []bool{false, true} {
+		c := newGenerations(pages, room, 1, false, since)
+		trace, act, now := runIn(c, func() int { return c.size - c.oldest().size }, load, pages, room, n)
+		for page := range pages {
+			trace.Places = append(trace.Places, int64(page))
+		}
+		s := Setting{Memory: room * PageSize, Cache: room * PageSize, Room: room * PageSize, Active: act, Lists: MGLRU}
+		if since {
+			s.Lists = MGLRUSince614
+		}
+		var off [2]float64
+		for i, size := range []int64{0, pages * PageSize} { // without it nobody knows what is read over and over
+			trace.Sizes = []int64{size}
+			x, err := Work(trace, s, []int64{s.Memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			off[i] = math.Abs(x.Model - now)
+		}
+		if t.Log(since, now, off); off[1] > 0.01 || off[0] < 2*off[1] {
+			t.Errorf("since 6.14 %v: %.3f hits, off by %.3f, and by %.3f where nothing is known from before", since, now, off[1], off[0])
+		}
+	}
+}
+
 // What a sample of what a cache of generations sees says of others is what those do.
 func TestCurveOfGenerations(t *testing.T) {
 	if testing.Short() {

@@ -159,6 +159,11 @@ func (p *played) cache(room int) cache {
 	if p.lists != TwoLists {
 		c := newGenerations(p.pages(), room, p.Scale, p.host, p.lists == MGLRUSince614)
 		fill(c.had)
+		for page, came := range p.fresh { // of what is read over and over the kernel knows that it comes back
+			if came && p.fileIn(p.over, uint32(page)) {
+				c.went(uint32(page))
+			}
+		}
 		return c
 	}
 	c := newTwoList(p.pages(), room, p.Scale, p.host)
