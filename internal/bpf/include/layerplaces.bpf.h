@@ -33,28 +33,59 @@ static __always_inline bool takes_bios(struct gendisk *disk)
 }
 
 /* Blocks in a row have places in a row, for finding a page costs most. ^ dev: a verifier that knew bits of a block would go every way of layer_in. */
-static __always_inline struct place *place_of(u32 dev, u64 at)
+static __always_inline struct place_set *places_of(u32 dev, u64 at)
 {
-	u32 slot = ((at >> 10) + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 50 ^ (((at >> 3) ^ dev) & 127);
+	u32 slot = ((at >> 10) + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 51 ^ (((at >> 3) ^ dev) & 127);
 
 	return bpf_map_lookup_elem(&places, &slot);
 }
 
-static __always_inline struct place *region_of(u32 dev, u64 at)
+static __always_inline struct place_set *regions_of(u32 dev, u64 at)
 {
-	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 51;
+	u32 slot = (at + ((u64)dev << 32)) * 0x9e3779b97f4a7c15ULL >> 52;
 
 	return bpf_map_lookup_elem(&regions, &slot);
 }
 
-/* A later one in the same place hides the one before: then a part may be looked for in vain. */
-static __always_inline void put_place(struct place *p, u32 dev, u64 at, u64 bio)
+static __always_inline u64 place_key(u32 dev, u64 at)
 {
-	if (p) {
-		p->dev = dev;
-		p->at = at;
-		p->bio = bio;
-	}
+	return at + ((u64)dev << 32);
+}
+
+/* Whether the first place of a set has something else: 1 or 0, without a branch, of which the verifier would go both ways. */
+static __always_inline u64 first_differs(struct place_set *set, u64 key)
+{
+	u64 differs = set->rows[0].key ^ key;
+
+	differs = (differs | -differs) >> 63;
+	asm volatile("" : "+r"(differs)); /* for the verifier to see the bound */
+	return differs & 1;
+}
+
+/* The bio of which this is; 0 for none. */
+static __always_inline u64 bio_in(struct place_set *set, u32 dev, u64 at)
+{
+	u64 key = place_key(dev, at);
+	struct place *p;
+
+	if (!set)
+		return 0;
+	p = &set->rows[first_differs(set, key)];
+	return p->key == key ? p->bio : 0;
+}
+
+/* The one before goes beside it, and hides what is there: a part of that may be looked for in vain. */
+static __always_inline void put_place(struct place_set *set, u32 dev, u64 at, u64 bio)
+{
+	u64 key = place_key(dev, at), moved;
+
+	if (!set)
+		return;
+	moved = -first_differs(set, key);
+	set->rows[1].key ^= (set->rows[1].key ^ set->rows[0].key) & moved;
+	set->rows[1].bio ^= (set->rows[1].bio ^ set->rows[0].bio) & moved;
+	set->rows[0].key = key;
+	set->rows[0].bio = bio;
 }
 
 static __always_inline bool layer_covers(struct layer_bio *b, u32 dev, u64 sector)
@@ -63,26 +94,24 @@ static __always_inline bool layer_covers(struct layer_bio *b, u32 dev, u64 secto
 }
 
 /* The bio, in flight, that was queued last with these pages, which parts of it share. */
-static __always_inline struct layer_bio *layer_by_pages(struct place *p, u64 pages, u64 *id)
+static __always_inline struct layer_bio *layer_by_pages(u64 pages, u64 *id)
 {
 	struct layer_bio *b;
 
-	if (!pages || !p || p->dev || p->at != pages)
+	if (!pages)
 		return 0;
-	*id = p->bio;
+	*id = bio_in(places_of(0, pages), 0, pages);
 	b = layer_row(*id);
 	return b && (b->pages == pages || (is_loop(b->dev) && pages - b->pages < LOOP_PAGES)) ? b : 0;
 }
 
-static __always_inline u64 layer_at(struct place *p, u32 dev, u64 at, u64 sector, u32 sectors)
+static __always_inline u64 layer_at(struct place_set *set, u32 dev, u64 at, u64 sector, u32 sectors)
 {
 	u32 of = dev & ~(BY_BLOCK | BY_REGION);
-	struct layer_bio *b;
+	u64 id = bio_in(set, dev, at);
+	struct layer_bio *b = layer_row(id);
 
-	if (!p || p->dev != dev || p->at != at)
-		return 0;
-	b = layer_row(p->bio);
-	return b && b->dev == of && b->sector < sector + sectors && sector < b->sector + (b->bytes >> 9) ? p->bio : 0;
+	return b && b->dev == of && b->sector < sector + sectors && sector < b->sector + (b->bytes >> 9) ? id : 0;
 }
 
 /*
@@ -94,11 +123,11 @@ __noinline u64 layer_in(u32 dev, u64 sector, u32 sectors)
 	u64 block = sector >> 3, id;
 	int i;
 
-	id = layer_at(region_of(dev | BY_REGION, sector >> REGION), dev | BY_REGION, sector >> REGION, sector, sectors);
+	id = layer_at(regions_of(dev | BY_REGION, sector >> REGION), dev | BY_REGION, sector >> REGION, sector, sectors);
 	for (i = 0; !id && i < 1 << (REGION - 3); i++, block--) {
-		id = layer_at(place_of(dev, block << 3), dev, block << 3, sector, sectors);
+		id = layer_at(places_of(dev, block << 3), dev, block << 3, sector, sectors);
 		if (!id)
-			id = layer_at(region_of(dev | BY_BLOCK, block), dev | BY_BLOCK, block, sector, sectors);
+			id = layer_at(regions_of(dev | BY_BLOCK, block), dev | BY_BLOCK, block, sector, sectors);
 		if (!(block & ((1 << (REGION - 3)) - 1)))
 			break;
 	}
@@ -130,20 +159,16 @@ static __always_inline struct layer_bio *layer_above(struct bio *bio, u32 dev, u
 	struct stripes *array = sector ? 0 : bpf_map_lookup_elem(&stripes, &dev);
 	u32 sectors = (bio->bi_iter.bi_size + 511) >> 9;
 	struct layer_bio *b;
-	struct place *p;
 	u64 pages;
 
 	if (array) /* parity, or the first sector */
 		goto stripe;
-	p = place_of(dev, sector);
-	if (p && p->dev == dev && p->at == sector) {
-		*id = p->bio;
-		b = layer_row(*id);
-		if (layer_covers(b, dev, sector))
-			return b;
-	}
+	*id = bio_in(places_of(dev, sector), dev, sector);
+	b = layer_row(*id);
+	if (layer_covers(b, dev, sector))
+		return b;
 	pages = as_number((u64)READ(struct bio, bio, bi_io_vec));
-	b = layer_by_pages(place_of(0, pages), pages, id);
+	b = layer_by_pages(pages, id);
 	if (b && b->dev != dev && b->above) { /* a part beside this one */
 		*id = b->above;
 		b = layer_row(*id);
@@ -173,9 +198,9 @@ __noinline int put_regions(u32 dev, u64 sector, u64 last, u64 id)
 	int i;
 
 	if (sector & 7 || dev >> 20 == MD_MAJOR)
-		put_place(region_of(dev | BY_BLOCK, sector >> 3), dev | BY_BLOCK, sector >> 3, id);
+		put_place(regions_of(dev | BY_BLOCK, sector >> 3), dev | BY_BLOCK, sector >> 3, id);
 	for (i = 0; i < REGIONS && ++region << REGION < last; i++)
-		put_place(region_of(dev | BY_REGION, region), dev | BY_REGION, region, id);
+		put_place(regions_of(dev | BY_REGION, region), dev | BY_REGION, region, id);
 	return 0;
 }
 
@@ -186,8 +211,8 @@ __noinline int put_page(u64 id)
 	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)) + (u64)READ(struct bio, id, bi_iter.bi_idx) * bpf_core_type_size(struct bio_vec);
 
 	if (page)
-		put_place(place_of(0, page), 0, page, id);
-	put_place(place_of(0, pages), 0, pages, id);
+		put_place(places_of(0, page), 0, page, id);
+	put_place(places_of(0, pages), 0, pages, id);
 	return 0;
 }
 
@@ -199,12 +224,11 @@ __noinline int put_page(u64 id)
 __noinline u64 layer_of_loop(u64 bio)
 {
 	u64 first = as_number((u64)bio_page((struct bio *)bio)), id;
-	struct place *p = place_of(0, first);
 	struct layer_bio *b;
 
-	if (!first || !p || p->dev || p->at != first)
+	if (!first)
 		return 0;
-	id = p->bio;
+	id = bio_in(places_of(0, first), 0, first);
 	b = layer_row(id);
 	if (!b || !is_loop(b->dev))
 		return 0;
@@ -292,7 +316,7 @@ __noinline u64 layer_unseen(u64 id, u32 dev)
 	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)), above_id = 0;
 	struct layer_bio *above;
 
-	above = layer_by_pages(place_of(0, pages), pages, &above_id);
+	above = layer_by_pages(pages, &above_id);
 	if (above && above->above && /* a part beside this one, of the same device or of another (bcache, dm-raid) */
 	    (above->dev == dev || waits_here(above_id) || (above->pages == pages && has_others(id, above_id, pages, above->bytes)))) {
 		above_id = above->above;

@@ -22,7 +22,7 @@ static __always_inline int layer_split(struct bio *bio, u64 id)
 			fetch_add(&b->cut, 1);
 	}
 	if (b) {
-		put_place(place_of(b->dev, at), b->dev, at, id);
+		put_place(places_of(b->dev, at), b->dev, at, id);
 		put_regions(b->dev, at, b->sector + (b->bytes >> 9), as_number(id));
 		if (is_loop(b->dev))
 			put_page(as_number(id));
@@ -109,7 +109,7 @@ static __always_inline struct layer_bio *layer_remapped(struct bio *bio, u64 id,
 __noinline int layer_cloned(u64 id, u32 dev, u32 op)
 {
 	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)), above_id = 0;
-	struct layer_bio *b, *above = layer_by_pages(place_of(0, pages), pages, &above_id);
+	struct layer_bio *b, *above = layer_by_pages(pages, &above_id);
 
 	if (!above || above->dev == dev || !may_be_cloned(above->dev))
 		return 0;
@@ -149,7 +149,7 @@ static __always_inline struct layer_bio *layer_queued(struct task_struct *task, 
 {
 	u64 pages = as_number((u64)READ(struct bio, bio, bi_io_vec)), above_id = 0, way = WAYS, any = 0;
 	struct gendisk *disk = bio_disk(bio);
-	struct place *place = place_of(0, pages);
+	struct place_set *by_pages = places_of(0, pages);
 	struct layer_bio_set *set = layer_set_of(id);
 	bool takes = takes_bios(disk), submits = submission_of(task);
 	struct layer_bio *b, *above = 0;
@@ -173,7 +173,7 @@ static __always_inline struct layer_bio *layer_queued(struct task_struct *task, 
 	b = layer_row_at(set, way);
 	if (!b || b->start) { /* or one whose completion was not seen */
 		/* mostly its own pages, from when it was used before */
-		if (bio->bi_iter.bi_size && ((place && place->bio != as_number(id)) || any_loops || submits))
+		if (bio->bi_iter.bi_size && ((by_pages && by_pages->rows[0].bio != as_number(id)) || any_loops || submits))
 			above_id = layer_unseen(as_number(id), dev);
 		above = above_id ? layer_row(above_id) : 0;
 		if (above) {
@@ -200,8 +200,8 @@ static __always_inline struct layer_bio *layer_queued(struct task_struct *task, 
 	if (takes) {
 		b->sector = bio->bi_iter.bi_sector;
 		b->pages = pages;
-		put_place(place, 0, pages, id);
-		put_place(place_of(dev, b->sector), dev, b->sector, id);
+		put_place(by_pages, 0, pages, id);
+		put_place(places_of(dev, b->sector), dev, b->sector, id);
 		if (is_loop(dev))
 			put_page(as_number(id));
 	}
@@ -244,7 +244,7 @@ static __always_inline int layer_done(u64 id, u64 now, bool again)
 	struct layer_bio_set *set = layer_set_of(id);
 	u64 total, below, above_id, since;
 	struct layer_bio *b, *above;
-	struct place *place;
+	struct place_set *by_pages;
 	struct layer *l;
 
 	if (!set)
@@ -289,9 +289,9 @@ static __always_inline int layer_done(u64 id, u64 now, bool again)
 		if (fetch_add(&above->below, -1) == 1)
 			ADD(above->below_ns, now - since);
 		if (b->pages == above->pages) { /* the next part of it finds it by its pages, not this one */
-			place = place_of(0, b->pages);
-			if (place && place->bio == id)
-				place->bio = above_id;
+			by_pages = places_of(0, b->pages);
+			if (bio_in(by_pages, 0, b->pages) == id)
+				put_place(by_pages, 0, b->pages, above_id);
 		}
 	} else if (above_id && l) { /* it was not waited for, and another bio may have the address now */
 		ADD(l->beside_ns, total);

@@ -6,7 +6,7 @@
 #include "sets.bpf.h"
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
-#define PLACES 16384 /* a power of two */
+#define PLACES 8192 /* sets of them, a power of two */
 #define MERGED 512 /* bios of one request that are followed to its end */
 #define REGION 7 /* log2 of the sectors of a region, 64 KiB: a bio is found in each region that it goes on into */
 #define REGIONS 32 /* that a bio is found in, from where it begins and from where it is split: 2 MiB */
@@ -85,10 +85,15 @@ struct layer_set {
 	struct layer rows[WAYS];
 };
 
-/* Where the bio of a device is found by the sector that it began with, or, with dev 0, by the address of its list of pages. */
+/*
+ * Where the bio of a device is found by the sector that it began with, or, with device 0,
+ * by the address of its list of pages: key has both. Whose it is tells the bio itself.
+ */
 struct place {
-	u64 at, bio;
-	u32 dev, pad;
+	u64 key, bio;
+};
+struct place_set {
+	struct place rows[2]; /* the newest first */
 };
 
 /* Of an array that keeps parity, in sectors: where the members' data begin, and a chunk; and its members less those for parity. */
@@ -112,7 +117,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PLACES);
 	__type(key, u32);
-	__type(value, struct place);
+	__type(value, struct place_set);
 } places SEC(".maps");
 
 /* The same by BY_BLOCK and BY_REGION: apart, for small bios on members of arrays would take the places of large ones in the thousands. */
@@ -120,7 +125,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PLACES / 2);
 	__type(key, u32);
-	__type(value, struct place);
+	__type(value, struct place_set);
 } regions SEC(".maps");
 
 /* Disks that have been seen below a layer. */

@@ -216,12 +216,13 @@ type blockioOwnerKey struct {
 	Pad    uint32
 }
 
-type blockioPlace struct {
-	_   structs.HostLayout
-	At  uint64
-	Bio uint64
-	Dev uint32
-	Pad uint32
+type blockioPlaceSet struct {
+	_    structs.HostLayout
+	Rows [2]struct {
+		_   structs.HostLayout
+		Key uint64
+		Bio uint64
+	}
 }
 
 type blockioProcess struct {

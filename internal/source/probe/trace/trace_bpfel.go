@@ -110,12 +110,13 @@ type tracePathEvent struct {
 	}
 }
 
-type tracePlace struct {
-	_   structs.HostLayout
-	At  uint64
-	Bio uint64
-	Dev uint32
-	Pad uint32
+type tracePlaceSet struct {
+	_    structs.HostLayout
+	Rows [2]struct {
+		_   structs.HostLayout
+		Key uint64
+		Bio uint64
+	}
 }
 
 type traceRow struct {
