@@ -57,7 +57,7 @@ Files of a daemon or a server are known by their file system (` + "`mount.kind`"
 | cause | applies if |
 |---|---|
 | ` + "`fuse-daemon-slow`" + ` | the daemon waits for I/O itself for less than half of the time that its answers take. Otherwise the daemon is judged as the victim: what it waits for (a disk, a limit, another daemon) is the cause |
-| ` + "`remote-server-slow`" + ` | at least half of the time of NFS requests is between sending and answer, fewer than 1 % are sent again, and no link is at 90 % of its speed; or none is answered. For CIFS, Ceph and 9p the kernel keeps no times: the confidence is 60 % |
+| ` + "`remote-server-slow`" + ` | at least half of the time of NFS requests is between sending and answer, fewer than 1 % are sent again, and no link is at 90 % of its speed; or none is answered. Clients of CIFS and Ceph count how long requests take, not where: the confidence is 75 %, and 80 % where none is answered. Of 9p, and where the kernel does not count, only who waits is known: 60 % |
 | ` + "`network-limits-io`" + ` | 1 % or more of the requests, or of the host's TCP segments, are sent again, a request ran into its timeout, a link is at 90 % of its speed, or requests spend half of their time in this host before they are sent |
 
 A cold cache explains none of them; refaults of data that does not fit into memory explain them as they explain a slow disk.

@@ -127,7 +127,7 @@ func remoteServerSlow() Cause {
 				return *out
 			}
 			counted := v.requests > 0 || v.sent > 0
-			answered, took := c.served(&m)
+			answered, took, timed := c.served(&m)
 			nfs := strings.HasPrefix(m.kind, "nfs")
 			if why := v.network(); why != "" && counted {
 				return no("the network: " + why)
@@ -142,7 +142,7 @@ func remoteServerSlow() Cause {
 				conf, expect = 0.65, "it did not answer: it is down, hangs, or cannot be reached"
 			case c.w.Told:
 				conf = 0.80 // means, of nobody knows whose requests
-			case !counted && nfs:
+			case !counted && (nfs || timed && answered == 0):
 				conf, expect = 0.80, "it answered no request while it was observed: it is down, hangs, or cannot be reached"
 			case !counted && took > 0:
 				conf, expect = 0.75, "its answers take that long; whether the server or the network does, only the server can tell: look at its disks, processors and network"
@@ -153,16 +153,19 @@ func remoteServerSlow() Cause {
 			if took > 0 {
 				e = append(e, c.figure("requests answered", answered/c.w.Seconds(), "count/s", sample.ServedRequests), c.figure("a request takes", took/answered, "seconds", sample.ServedTime))
 			}
-			attributes := "actimeo, nocto"
-			if m.kind == "cifs" || m.kind == "smb3" {
-				attributes = "actimeo"
+			fewer := "read and write in larger parts (rsize, wsize)"
+			switch { // what it has options for
+			case nfs:
+				fewer = "cache attributes for longer (actimeo, nocto), " + fewer
+			case m.kind == "cifs" || m.kind == "smb3":
+				fewer = "cache attributes for longer (actimeo), " + fewer
 			}
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: e,
 				Disprove: "the server answers the same requests at once to another client, or locally",
 				Advice: []Advice{
 					c.promise(removal{maybe: all, kernel: true}).advise("look at "+do, expect).with(nfsiostat(&m)),
-					{Do: "send it fewer requests: cache attributes for longer (" + attributes + "), read and write in larger parts (rsize, wsize)", Expect: "fewer answers to wait for"},
+					{Do: "send it fewer requests: " + fewer, Expect: "fewer answers to wait for"},
 				},
 			}
 		},
@@ -170,14 +173,16 @@ func remoteServerSlow() Cause {
 }
 
 // served is what clients without NFS's counters count of a server: requests that are
-// over, and the seconds of all of them, 0 where the kernel does not measure them.
-func (c *Case) served(m *served) (requests, seconds float64) {
-	of := func(e sample.Entity) bool { return e.Device == m.device && m.device != "" }
-	requests, _ = c.w.SumWhere(sample.ServedRequests, of)
-	if seconds, _ = c.w.SumWhere(sample.ServedTime, of); requests == 0 {
-		return 0, 0
-	}
-	return requests, seconds
+// over, and the seconds of all of them, where the kernel measures them.
+func (c *Case) served(m *served) (requests, seconds float64, timed bool) {
+	requests, _ = c.w.SumWhere(sample.ServedRequests, func(e sample.Entity) bool { return e.Device == m.device && m.device != "" })
+	c.w.Each(sample.ServedTime, func(e sample.Entity, s *sample.Series) {
+		if e.Device == m.device && m.device != "" {
+			seconds += s.Sum()
+			timed = true
+		}
+	})
+	return requests, seconds, timed
 }
 
 // nfsiostat is the command that shows the same, "" for what is no NFS.

@@ -67,9 +67,10 @@ func number(s string) bool { _, ok := host.Uint([]byte(s)); return ok }
 
 // CephLatency is one row of metrics/latency of a Ceph client in debugfs (fs/ceph/debugfs.c).
 type CephLatency struct {
-	Name     string // read, write, metadata
+	Name     string // read, write, metadata, copyfrom
 	Requests uint64
 	Time     float64 // seconds, summed
+	Off      float64 // seconds that this may be short of: the file has means, in whole microseconds
 }
 
 // ParseCephLatency parses that file: item, total, avg_lat(us), min, max, stdev.
@@ -85,7 +86,8 @@ func ParseCephLatency(b []byte) []CephLatency {
 		n, ok := host.Uint(f[1])
 		mean, also := host.Uint(f[2])
 		if ok && also {
-			all = append(all, CephLatency{Name: string(f[0]), Requests: n, Time: float64(n) * float64(mean) / 1e6})
+			const microsecond = 1e-6
+			all = append(all, CephLatency{Name: string(f[0]), Requests: n, Time: float64(n) * float64(mean) * microsecond, Off: float64(n) * microsecond})
 		}
 	}
 	return all

@@ -298,7 +298,7 @@ func Catalog() []Info {
 		{NFSQueueTime, Seconds, Counter, "as nfs.requests", "time before they were sent, waiting for a slot or for room in the socket, summed; the kernel shows the sum in whole milliseconds"},
 		{NFSServerTime, Seconds, Counter, "as nfs.requests", "time from sending to the answer, summed: network and server; the kernel shows the sum in whole milliseconds"},
 		{NFSTime, Seconds, Counter, "as nfs.requests", "time from start to end, summed: queue, server, retransmission and the client itself"},
-		{ServedRequests, Count, Counter, "file system; class the operation: SMB, read, write, metadata", "requests to the server of a CIFS share, or of a client of Ceph, that are over"},
+		{ServedRequests, Count, Counter, "file system; class the operation: SMB, read, write, metadata, copyfrom", "requests to the server of a CIFS share, or of a client of Ceph, that are over"},
 		{ServedTime, Seconds, Counter, "as served.requests", "time of these, summed; of CIFS where the kernel measures it and the server has one share; the kernel counts ticks of its clock"},
 		{CostCollect, Seconds, Counter, "host; class the source", "time that reading the source took"},
 		{CostBPFTime, Seconds, Counter, "host; class the program", "run time of a BPF program, paid by the observed processes"},

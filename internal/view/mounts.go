@@ -30,6 +30,7 @@ type servedMount struct {
 	sent, received                float64 // bytes
 	daemon                        int
 	fuse, counted                 bool // by a daemon; the kernel or a probe counts its requests
+	timed                         bool // the kernel counts those that are over, and their time
 }
 
 // servedMounts are those that are mounted, those whose requests took longest first.
@@ -86,6 +87,7 @@ func (s *servedMount) count(w *sample.Window) {
 	}
 	if s.counted = strings.HasPrefix(s.kind, "nfs"); !s.counted { // CIFS, Ceph
 		s.requests, s.time = sum(sample.ServedRequests), sum(sample.ServedTime)
+		w.Each(sample.ServedTime, func(e sample.Entity, _ *sample.Series) { s.timed = s.timed || e.Device == s.device })
 		return
 	}
 	s.requests, s.queue, s.answer, s.time = sum(sample.NFSRequests), sum(sample.NFSQueueTime), sum(sample.NFSServerTime), sum(sample.NFSTime)
@@ -125,16 +127,16 @@ func mountRows(w *sample.Window, all []*servedMount) table.Table {
 		now, ok := w.Value(sample.MountWaiting, e)
 		oldest, isOld := w.Value(sample.FuseOldest, e)
 		row := []table.Cell{table.Str(s.point), table.Str(s.kind), table.Str(s.from),
-			table.Maybe(s.requests/per, s.counted || s.requests > 0), each(s.queue+s.answer, s.fuse), each(s.queue, s.counted),
+			table.Maybe(s.requests/per, s.counted || s.timed || s.requests > 0), each(s.queue+s.answer, s.fuse), each(s.queue, s.counted),
 			each(s.answer, nfs), each(s.answer, s.fuse), pid(s.daemon), comm(w, s.daemon),
-			table.Maybe(s.time/per, s.counted || s.time > 0), table.Maybe(now, ok), table.Maybe(oldest, isOld),
+			table.Maybe(s.time/per, s.counted || s.timed), table.Maybe(now, ok), table.Maybe(oldest, isOld),
 			table.Maybe(s.resent, nfs), table.Maybe(s.timeouts, nfs), table.Maybe(s.sent/per, nfs), table.Maybe(s.received/per, nfs)}
-		if nfs || s.time > 0 && !s.fuse {
+		if nfs || s.timed {
 			row[4] = each(s.time, true)
 		}
 		t.Rows = append(t.Rows, row)
 		fuse = fuse || s.fuse
-		if !s.counted && !s.fuse && s.time == 0 && !slices.Contains(uncounted, s.kind) {
+		if !s.counted && !s.fuse && !s.timed && !slices.Contains(uncounted, s.kind) {
 			uncounted = append(uncounted, s.kind)
 		}
 	}

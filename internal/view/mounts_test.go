@@ -2,6 +2,7 @@ package view
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 	"iocause/internal/table"
 )
 
-// Two seconds of an NFS server, a FUSE daemon, and a share whose kind the kernel keeps
-// no times of.
+// Two seconds of an NFS server, a FUSE daemon, a share whose kind the kernel keeps
+// no times of, and one of a kind that it does, whose server answers nothing.
 func TestMounts(t *testing.T) {
 	r := sample.NewRecorder(begin)
 	r.At(begin.Add(2 * time.Second))
@@ -22,7 +23,11 @@ func TestMounts(t *testing.T) {
 	mount("0:45", "/home", "nfs4", "nas:/vol")
 	mount("0:51", "/mnt/cloud", "fuse.sshfs", "me@there:")
 	mount("0:53", "/share", "cifs", "//win/share")
+	mount("0:54", "/pool", "ceph", "mon:/")
 	put := func(m sample.Metric, e sample.Entity, v float64) { r.Put(m, e, v, "test") }
+	for _, m := range []sample.Metric{sample.ServedRequests, sample.ServedTime} {
+		put(m, sample.Entity{Device: "0:54", Class: "read"}, 0)
+	}
 	for class, n := range map[string]float64{"READ": 30, "GETATTR": 10} {
 		e := sample.Entity{Device: "0:45", Class: class}
 		put(sample.NFSRequests, e, n)
@@ -84,6 +89,8 @@ func TestMounts(t *testing.T) {
 		{"mounts", "/mnt/cloud", "waiting", table.Num(3)},
 		{"mounts", "/mnt/cloud", "under_way", table.Num(0.75)},
 		{"mounts", "/share", "requests_per_s", table.None()},
+		{"mounts", "/pool", "requests_per_s", table.Num(0)},
+		{"mounts", "/pool", "request_seconds", table.None()},
 		{"by_process", "reader", "waiting_threads", table.Num(0.5)},
 		{"by_process", "build", "waiting_threads", table.Num(0.9)},
 		{"by_process", "hung", "waiting_threads", table.Num(1)},
@@ -92,6 +99,9 @@ func TestMounts(t *testing.T) {
 		if got := cell(c.key, c.row, c.column); got.State != c.want.State || got.Text != c.want.Text || math.Abs(got.Number-c.want.Number) > 1e-9 {
 			t.Errorf("%s, %s, %s: %+v, want %+v", c.key, c.row, c.column, got, c.want)
 		}
+	}
+	if notes := strings.Join(tables[0].Notes, "\n"); !strings.Contains(notes, "no times of cifs") || strings.Contains(notes, "ceph") {
+		t.Errorf("the notes are %q", notes)
 	}
 	if only := Mounts(w, &Query{File: "/home/me/x"}); len(only[0].Rows) != 1 || len(only[1].Rows) != 1 {
 		t.Errorf("of one file: %+v", only)

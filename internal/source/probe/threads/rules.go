@@ -34,7 +34,7 @@ func waitIn() map[State][]string {
 			"netfs_unbuffered_write_iter_locked", "netfs_wait_for_read", "netfs_wait_for_write", "netfs_wait_for_in_progress",
 			"netfs_wait_for_in_progress_stream", "netfs_wait_for_pause", "netfs_wait_for_paused_read", "netfs_wait_for_paused_write",
 			"netfs_wait_for_outstanding_io",
-			"p9_client_rpc", "ceph_mdsc_wait_request", "ceph_osdc_wait_request",
+			"p9_client_rpc", "ceph_mdsc_do_request", "ceph_mdsc_wait_request", "ceph_osdc_wait_request", "wait_request_timeout", "__ceph_get_caps", "ceph_fsync",
 			"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback",
 			// all: inodes and super blocks under writeback, direct I/O in flight, frozen file systems
 			"inode_wait_for_writeback", "__inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb",

@@ -113,6 +113,15 @@ func TestShares(t *testing.T) {
 	proctest.WantAbsent(t, w, sample.ServedTime, smb("0:54"))
 	proctest.Want(t, w, sample.ServedRequests, sample.Entity{Device: "0:60", Class: "read"}, 4)
 	proctest.Want(t, w, sample.ServedTime, sample.Entity{Device: "0:60", Class: "read"}, 0.022)
+	// of a million requests, whose mean is told in microseconds, a second is not known
+	stats("1000000", "140", "57", "3000")
+	require.NoError(t, s.Collect(sample.First, sample.NewRecorder(time.Unix(1700000002, 0))))
+	stats("1001000", "140", "57", "3001")
+	r = sample.NewRecorder(time.Unix(1700000002, 0))
+	require.NoError(t, s.Collect(sample.Last, r))
+	w = r.Window(time.Unix(1700000003, 0))
+	proctest.Want(t, w, sample.ServedRequests, sample.Entity{Device: "0:60", Class: "read"}, 1000)
+	proctest.WantAbsent(t, w, sample.ServedTime, sample.Entity{Device: "0:60", Class: "read"})
 }
 
 // Nothing that is mounted is asked: a mount point that cannot be reached, as that of

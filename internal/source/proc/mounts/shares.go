@@ -33,9 +33,12 @@ func (s *source) cifs(devs map[string]host.DevNumber, into sample.Sink) error {
 		switch {
 		case !ok:
 		case x.Timed && x.Alone:
-			s.served(dev, "SMB", x.Ended, x.Time, true, fromCIFS, into)
+			s.served(dev, "SMB", x.Ended, fromCIFS, into)
+			if took, ok := s.took(dev, "SMB", x.Time); ok {
+				into.Put(sample.ServedTime, servedBy(dev, "SMB"), took, fromCIFS)
+			}
 		default:
-			s.served(dev, "SMB", x.Requests, 0, false, fromCIFS, into)
+			s.served(dev, "SMB", x.Requests, fromCIFS, into)
 		}
 	}
 	return nil
@@ -56,24 +59,39 @@ func (s *source) ceph(dev host.DevNumber, into sample.Sink) error {
 	if err != nil {
 		return fmt.Errorf("reading what the Ceph client counts: %w", err)
 	}
+	const mostOff = 0.05 // of the time, by which it may be off
+	all, sure := map[string]float64{}, true
 	for _, x := range procfile.ParseCephLatency(b) {
-		s.served(dev, x.Name, x.Requests, x.Time, true, fromCeph, into)
+		rise, rose := s.served(dev, x.Name, x.Requests, fromCeph, into)
+		took, ok := s.took(dev, x.Name, x.Time)
+		all[x.Name] = took
+		sure = sure && ok && rose && (rise == 0 || x.Off <= mostOff*took)
+	}
+	for class, took := range all {
+		if sure { // of some alone the mean would be wrong
+			into.Put(sample.ServedTime, servedBy(dev, class), took, fromCeph)
+		}
 	}
 	return nil
 }
 
-// served emits by how much requests, and the time of all of them, rose.
-func (s *source) served(dev host.DevNumber, class string, requests uint64, seconds float64, timed bool, from string, into sample.Sink) {
-	e := sample.Entity{Device: dev.String(), Class: class}
-	const nanosecond = 1e-9
+func servedBy(dev host.DevNumber, class string) sample.Entity {
+	return sample.Entity{Device: dev.String(), Class: class}
+}
+
+// served emits by how much requests rose.
+func (s *source) served(dev host.DevNumber, class string, requests uint64, from string, into sample.Sink) (rise uint64, rose bool) {
+	e := servedBy(dev, class)
 	rise, how := s.counters.Step(key{sample.ServedRequests, e}, requests)
 	if how == host.Rose {
 		into.Put(sample.ServedRequests, e, float64(rise), from)
 	}
-	if !timed {
-		return
-	}
-	if t, how := s.counters.Step(key{sample.ServedTime, e}, uint64(seconds/nanosecond)); how == host.Rose {
-		into.Put(sample.ServedTime, e, float64(t)*nanosecond, from)
-	}
+	return rise, how == host.Rose
+}
+
+// took is by how many seconds the time of all requests rose.
+func (s *source) took(dev host.DevNumber, class string, seconds float64) (rise float64, rose bool) {
+	const nanosecond = 1e-9
+	n, how := s.counters.Step(key{sample.ServedTime, servedBy(dev, class)}, uint64(seconds/nanosecond))
+	return float64(n) * nanosecond, how == host.Rose
 }
