@@ -51,9 +51,9 @@ func newPredictCommand(e *env) *cobra.Command {
 	f.StringVar(&o.file, "file", "", "only reads of this file")
 	f.Var(ask.TimeIn(&o.duration, predictLength).From(time.Second, "give 10s or more; 1m is a good start"), "duration", "how long to watch")
 	f.StringVar(&o.memory, "memory", "", "additional sizes: 2G, +50%, +4G, -1G")
-	f.BoolVar(&o.writes, "writes", false, "predict instead when writers are paused for dirty\nmemory (of the host; watches for 10s)")
-	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second instead\nof the current rate")
-	f.Var(&o.limit, "limit", "with --writes: also with this limit of dirty memory\n(vm.dirty_bytes)")
+	f.BoolVar(&o.writes, "writes", false, "predict instead when writers are paused for dirty memory (of the host; watches for 10s)")
+	f.Var(&o.rate, "rate", "with --writes: at this many bytes a second instead of the current rate")
+	f.Var(&o.limit, "limit", "with --writes: also with this limit of dirty memory (vm.dirty_bytes)")
 	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv (the curve)")
 	f.StringVarP(&o.output, "output", "o", "", "also write a page: FILE.html")
 	return c
