@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// whichOfTwo stands in programs for the number that fit.number puts there
-	// (twice.bpf.h): 1 and 2 in two that are attached in a row, 0 where there is one.
+	// whichOfTwo stands in programs for the number that pairs puts there
+	// (twice.bpf.h): 1 and 2 in two that are called in a row, 0 where there is one.
 	whichOfTwo = 0x74776963
 	// second is what the other of two programs is called, behind the name of the first.
 	second = "_again"
@@ -25,7 +25,8 @@ const (
 
 // pairs makes two of each program of an object that may be preempted, where the kernel
 // preempts programs at tracepoints, and returns all programs. The second one is passed
-// over only where threads are preempted in both.
+// over only where threads are preempted in both. At a tracepoint the one that is attached
+// first is called first, at a function (hlist_add_head in kernel/bpf/trampoline.c) last.
 func (f *fit) pairs(spec *ebpf.CollectionSpec, programs []Program) (all []Program) {
 	m := spec.Maps[twice]
 	if m == nil {
@@ -47,8 +48,12 @@ func (f *fit) pairs(spec *ebpf.CollectionSpec, programs []Program) (all []Progra
 			continue
 		}
 		other := first.Copy()
-		replace(first, isWhich, 1)
-		replace(other, isWhich, 2)
+		attached := [2]int64{1, 2}
+		if p.function() != "" {
+			attached = [2]int64{2, 1}
+		}
+		replace(first, isWhich, attached[0])
+		replace(other, isWhich, attached[1])
 		q := p
 		q.Name += second
 		p.Spare = true

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kprobe.bpf.h"
+#include "twice.bpf.h"
 
 /* Of the page cache's pages, which have 4 KiB, and with some kernels of arm64 16 or 64: bytes, as a power of two. */
 const volatile u32 page_shift = 12;
@@ -71,7 +72,7 @@ static __always_inline struct inode *faulting(struct vm_fault *vmf)
 		return size && index <= (size - 1) >> page_shift ? faulted(inode, index) : 0; \
 	}									\
 	SEC("fentry/filemap_fault")						\
-	int COUNTING(fault, struct vm_fault *vmf)				\
+	int COUNTING_TWICE(TWICE_FAULT, fault, struct vm_fault *vmf)		\
 	{									\
 		return faults(vmf);						\
 	}									\
@@ -105,7 +106,7 @@ static __always_inline struct inode *faulting(struct vm_fault *vmf)
 		return needed(file_hash(OF(inode, i_ino), OF(inode, i_sb, s_dev)), OF(control, _index), request); \
 	}									\
 	SEC("fentry/page_cache_sync_ra")					\
-	int COUNTING(sync_readahead, struct readahead_control *control, unsigned long request) \
+	int COUNTING_TWICE(TWICE_NEED, sync_readahead, struct readahead_control *control, unsigned long request) \
 	{									\
 		return needs(LOOSE(struct readahead_control, control), request); \
 	}									\

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Programs at tracepoints that threads pass with preemption on. Since a46023d5616e
- * (7.0) the kernel may preempt one there, and passes over it on that processor until
- * it is over, for all other threads. So the loader attaches two of each in a row: the
+ * Programs at tracepoints that threads pass with preemption on, and at functions. Since
+ * a46023d5616e (7.0) the kernel may preempt one there, and passes over it on that
+ * processor until it is over, for all other threads. So the loader attaches two of each in a row: the
  * first notes with the thread what it has counted, and the second counts what the
  * first did not. Where a program is not preempted, there is one, and of this nothing
  * is left in it.
@@ -15,7 +15,7 @@
 enum twice {
 	TWICE_START, TWICE_BIO, TWICE_BACK, TWICE_FRONT, TWICE_REMAP, TWICE_SPLIT, TWICE_BALANCE,
 	TWICE_RECLAIM = 0, TWICE_RECLAIM_END, TWICE_CGROUP, TWICE_CGROUP_END, TWICE_COMPACTION, TWICE_COMPACTION_END, TWICE_RETURN,
-	TWICE_DIRECT = 0, TWICE_DIRECT_DONE,
+	TWICE_DIRECT = 0, TWICE_DIRECT_DONE, TWICE_READ, TWICE_FAULT, TWICE_NEED, TWICE_MARK, TWICE_MAP = 7,
 	TWICE_SIZE = 8
 };
 

@@ -164,7 +164,7 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 
 /* (iocb, count, batch, need_uptodate), since 6.7 */
 SEC("fexit/filemap_get_pages")
-int COUNTING(got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
+int COUNTING_TWICE(TWICE_READ, got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
 {
 	return failed ? 0 : found_pages(iocb, count, batch, &ctx[2]);
 }

@@ -94,6 +94,11 @@ type accessSeat struct {
 	Since uint64
 }
 
+type accessTwiceRow struct {
+	_       structs.HostLayout
+	Counted [8]uint64
+}
+
 type accessWaitKey struct {
 	_    structs.HostLayout
 	Tgid uint32
@@ -109,6 +114,7 @@ const (
 	accessMapProcesses               = "processes"
 	accessMapReaders                 = "readers"
 	accessMapSeats                   = "seats"
+	accessMapTwice                   = "twice"
 	accessMapWaits                   = "waits"
 	accessProgBufferedReadCalled     = "buffered_read_called"
 	accessProgBufferedReadReturned   = "buffered_read_returned"
@@ -232,6 +238,7 @@ type accessMapSpecs struct {
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Readers   *ebpf.MapSpec `ebpf:"readers"`
 	Seats     *ebpf.MapSpec `ebpf:"seats"`
+	Twice     *ebpf.MapSpec `ebpf:"twice"`
 	Waits     *ebpf.MapSpec `ebpf:"waits"`
 }
 
@@ -281,6 +288,7 @@ type accessMaps struct {
 	Processes *ebpf.Map `ebpf:"processes"`
 	Readers   *ebpf.Map `ebpf:"readers"`
 	Seats     *ebpf.Map `ebpf:"seats"`
+	Twice     *ebpf.Map `ebpf:"twice"`
 	Waits     *ebpf.Map `ebpf:"waits"`
 }
 
@@ -291,6 +299,7 @@ func (m *accessMaps) Close() error {
 		m.Processes,
 		m.Readers,
 		m.Seats,
+		m.Twice,
 		m.Waits,
 	)
 }

@@ -103,7 +103,7 @@ static __always_inline int maps(struct vm_fault *vmf, u64 from, u64 to)
 }
 
 SEC("fexit/filemap_map_pages")
-int COUNTING(map_pages, struct vm_fault *vmf, unsigned long from, unsigned long to)
+int COUNTING_TWICE(TWICE_MAP, map_pages, struct vm_fault *vmf, unsigned long from, unsigned long to)
 {
 	return maps(vmf, from, to);
 }

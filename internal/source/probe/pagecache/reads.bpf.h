@@ -291,7 +291,7 @@ static __always_inline int found_pages(struct kiocb *iocb, u64 count, struct fol
 
 /* (iocb, count, batch, need_uptodate), since 6.7 */
 SEC("fexit/filemap_get_pages")
-int COUNTING(got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
+int COUNTING_TWICE(TWICE_READ, got_pages, struct kiocb *iocb, unsigned long count, struct folio_batch *batch, bool whole, int failed)
 {
 	return failed ? 0 : found_pages(iocb, count, batch, &ctx[2]);
 }
@@ -431,7 +431,7 @@ static __always_inline int marks(struct readahead_control *control, u64 index, u
 }
 
 SEC("fentry/page_cache_async_ra")
-int COUNTING(async_readahead, struct readahead_control *control, struct folio *folio, unsigned long request)
+int COUNTING_TWICE(TWICE_MARK, async_readahead, struct readahead_control *control, struct folio *folio, unsigned long request)
 {
 	return marks(LOOSE(struct readahead_control, control), FOLIO(folio, index), request);
 }
