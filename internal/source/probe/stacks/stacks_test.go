@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"runtime"
@@ -425,7 +426,7 @@ func TestSamples(t *testing.T) {
 // sampled lets the kernel sample the thread that calls, into memory of its own, and
 // returns how many samples it took.
 func sampled(t *testing.T, hz uint64) func() uint64 {
-	const pages, bytes = 16, 16 // of a sample: its header, process and thread
+	const pages = 16
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: hz, Sample_type: unix.PERF_SAMPLE_TID, Bits: unix.PerfBitFreq}
 	attr.Size = uint32(unsafe.Sizeof(attr))
 	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -441,7 +442,16 @@ func sampled(t *testing.T, hz uint64) func() uint64 {
 	return func() uint64 {
 		defer unix.Close(fd)
 		defer unix.Munmap(ring)
-		return (*unix.PerfEventMmapPage)(unsafe.Pointer(&ring[0])).Data_head / bytes
+		// Where it takes long to sample, the kernel makes fewer, and tells of that beside them.
+		records := ring[os.Getpagesize():][:(*unix.PerfEventMmapPage)(unsafe.Pointer(&ring[0])).Data_head]
+		samples := uint64(0)
+		for len(records) > 0 { // each begins with its kind (4 bytes), flags (2) and length (2)
+			if binary.NativeEndian.Uint32(records) == unix.PERF_RECORD_SAMPLE {
+				samples++
+			}
+			records = records[binary.NativeEndian.Uint16(records[6:]):]
+		}
+		return samples
 	}
 }
 
