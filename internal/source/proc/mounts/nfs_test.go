@@ -142,6 +142,18 @@ func TestHungServers(t *testing.T) {
 	}
 }
 
+// So is a server of an SMB share (test/vm/layers cifs). IOCAUSE_SHARE is a file of the
+// share, of which nothing has been read yet, and IOCAUSE_SERVER the process that all goes
+// through to the server: the kernel's own cannot be stopped.
+func TestHungShare(t *testing.T) {
+	program, path := os.Getenv("IOCAUSE"), os.Getenv("IOCAUSE_SHARE")
+	server, err := strconv.Atoi(os.Getenv("IOCAUSE_SERVER"))
+	if program == "" || path == "" || err != nil {
+		t.Skip("IOCAUSE, IOCAUSE_SHARE and IOCAUSE_SERVER name no program, no file of a share and no process")
+	}
+	hang(t, program, path, server, "cifs", "PROBLEM: remote-server-slow")
+}
+
 func hang(t *testing.T, program, path string, server int, kind, says string) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(server, syscall.SIGSTOP))
