@@ -73,6 +73,7 @@ odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27:
 | even, 19 between 400 and 1364, of programs that had been wrong | f25b3cd7, others' builds stood still meanwhile | 19 of 19 |
 | even, 11 between 412 and 842, of sha256sum and grep | 17849c4d, on a quiet machine | 11 of 11 |
 | even, 21 between 406 and 1528, of trees, mappings and writes with something planted | c9b69f18, others' builds stood still meanwhile; 578 and 612 again by 1e283061 | 19 of 20 (578: a test had taken the memory, and the disk was named in place of the limit; right since 95bda426, and counted so; 612 failed: a test waited longest) |
+| even, 28 between 470 and 1648 that had not been tried, of commits beside a neighbour, trees with a memory limit, and Python | 54e4f60e, others' builds stood still meanwhile | 28 of 28 |
 | odd, up to 53 | 01319b2, on a machine that others used | 22 of 26 |
 | odd, 55 to 123 | f81d5d9, after the measurement was fixed | 33 of 35 |
 | odd, 125 to 183 | 7779252, on a quiet machine | 27 of 29 (179 took longer than two and a half minutes) |
