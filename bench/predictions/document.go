@@ -31,13 +31,13 @@ func document(results, to string) error {
 
 Made by `+"`make predictions`"+` from [results.json](../bench/predictions/results.json) (Linux %s, %s; ext4 on a virtio disk, cgroup v1, two lists) and by `+"`make vm-predictions`"+` from [guests.json](../bench/predictions/guests.json) (emulated machines with Debian's kernels, cgroup v2, MGLRU or two lists).
 
-A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches it for %v at one limit (in a virtual machine for %v). Then the limit is moved, the cache gets time to fill or turn over, and what the load asks for and what of it comes from disk is counted for %v (%v): of loads that read whole pages, rchar and read_bytes of `+"`/proc/PID/io`"+`; of programs, and where random reads are read ahead of, every access to the pages of its files. The limit includes the programs' own 2 to 50 MiB.
+A load reads in a memory cgroup. [`+"`iocause predict`"+`](predict.md) watches it for %v at one limit (in a virtual machine for %v). Then the limit is moved, the cache gets time to fill or turn over, and what the load asks for and what of it comes from disk is counted for %v (%v; the scan of 75 MiB was watched for %v and counted for %v there, too): of loads that read whole pages, rchar and read_bytes of `+"`/proc/PID/io`"+`; of programs, and where random reads are read ahead of, every access to the pages of its files. The limit includes the programs' own 2 to 50 MiB.
 
 Speeds and times are given of the pairs that were measured with nothing else running. The others ran beside other work on the same two processors, which moves speeds but not hit ratios. A speed is kept where the disk gave at most 15 %% more or less at the same limit after the watch than before it, and other programs had less than a tenth of a processor (of pairs from 90364ee4 on; it was not looked at before). It is that of processes that nobody observes. Of which code a prediction is, the last column tells. Predictions are as made; the width of the intervals of hit ratios (see [predict.md](predict.md#the-interval)) was set afterwards on the pairs of this machine, and applied to the recorded traces.
 
 ![predicted and measured hit ratios](predictions.svg)
 
-`, here.Kernel, here.At, look, 2*look, truth, 2*truth)
+`, here.Kernel, here.At, look, 2*look, truth, 2*truth, look, truth)
 	summary(&b, all)
 	b.WriteString("\n## Every pair\n\n| load | memory | hits predicted | interval | measured | error | disk reads predicted, a page asked for | measured | as fast, predicted | interval | measured | code of |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	pairs(&b, all)
