@@ -52,26 +52,23 @@ static __always_inline u64 place_key(u32 dev, u64 at)
 	return at + ((u64)dev << 32);
 }
 
-/* Whether the first place of a set has something else: 1 or 0, without a branch, of which the verifier would go both ways. */
-static __always_inline u64 first_differs(struct place_set *set, u64 key)
+/* All bits where two numbers differ, else none: without a branch, of which the verifier would go both ways. */
+static __always_inline u64 if_differs(u64 one, u64 other)
 {
-	u64 differs = set->rows[0].key ^ key;
+	u64 differs = one ^ other;
 
-	differs = (differs | -differs) >> 63;
-	asm volatile("" : "+r"(differs)); /* for the verifier to see the bound */
-	return differs & 1;
+	return -((differs | -differs) >> 63);
 }
 
-/* The bio of which this is; 0 for none. */
+/* The bio of which this is; 0 for none. Chosen by value: one chosen by address is looked at 5 times as often before Linux 6.4. */
 static __always_inline u64 bio_in(struct place_set *set, u32 dev, u64 at)
 {
-	u64 key = place_key(dev, at);
-	struct place *p;
+	u64 key = place_key(dev, at), other;
 
 	if (!set)
 		return 0;
-	p = &set->rows[first_differs(set, key)];
-	return p->key == key ? p->bio : 0;
+	other = if_differs(set->rows[0].key, key);
+	return (set->rows[0].bio & ~other) | (set->rows[1].bio & other & ~if_differs(set->rows[1].key, key));
 }
 
 /* The one before goes beside it, and hides what is there: a part of that may be looked for in vain. */
@@ -81,7 +78,7 @@ static __always_inline void put_place(struct place_set *set, u32 dev, u64 at, u6
 
 	if (!set)
 		return;
-	moved = -first_differs(set, key);
+	moved = if_differs(set->rows[0].key, key);
 	set->rows[1].key ^= (set->rows[1].key ^ set->rows[0].key) & moved;
 	set->rows[1].bio ^= (set->rows[1].bio ^ set->rows[0].bio) & moved;
 	set->rows[0].key = key;
