@@ -124,15 +124,12 @@ func TestFollowsTheKernel(t *testing.T) {
 	}
 }
 
-// What a sample of what one cache sees says of others is what those do, within
-// the interval that is stated.
-func TestCurveAgainstWholeCaches(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compares figures")
-	}
-	const room, n = 4096, 100000
-	inside, all := 0, 0
-	for name, load := range map[string]struct {
+// loads are what curves are held against, for a cache of so many pages.
+func loads(room int) map[string]struct {
+	next  pattern
+	pages int
+} {
+	return map[string]struct {
 		next  pattern
 		pages int
 	}{
@@ -141,7 +138,18 @@ func TestCurveAgainstWholeCaches(t *testing.T) {
 		"zipf 1.2":      {zipf(6*room, 1.2), 6 * room},
 		"loop":          {loop(3 * room / 2), 3 * room / 2},
 		"zipf and scan": {mix(zipf(2*room, 1), 2*room, loop(4*room), 4), 6 * room},
-	} {
+	}
+}
+
+// What a sample of what one cache sees says of others is what those do, within
+// the interval that is stated.
+func TestCurveAgainstWholeCaches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures")
+	}
+	const room, n = 4096, 100000
+	inside, all := 0, 0
+	for name, load := range loads(room) {
 		trace, act, now := run(load.next, load.pages, room, n)
 		truths := map[int64]float64{}
 		for _, scale := range []int{1, 4} {

@@ -124,6 +124,9 @@ func (x *plain) evict(total int) uint32 {
 	}
 }
 
+// active is how many pages the kernel counts as active: all but the oldest generation's.
+func (c *generations) active() int { return c.size - c.oldest().size }
+
 // Generations evict what plain slices do, by both kinds of rules.
 func TestGenerations(t *testing.T) {
 	for _, room := range []int{1500, 5000} {
@@ -181,7 +184,7 @@ func TestGenerationsBefore(t *testing.T) {
 	load := mix(uniform(room*3/4), room*3/4, loop(9*room/4), 3)
 	for _, since := range []bool{false, true} {
 		c := newGenerations(pages, room, 1, false, since)
-		trace, act, now := runIn(c, func() int { return c.size - c.oldest().size }, load, pages, room, n)
+		trace, act, now := runIn(c, c.active, load, pages, room, n)
 		for page := range pages {
 			trace.Places = append(trace.Places, int64(page))
 		}
@@ -250,18 +253,9 @@ func TestCurveOfGenerations(t *testing.T) {
 	for _, lists := range []Lists{MGLRU, MGLRUSince614} {
 		whole := func(next pattern, pages, room int) (*Trace, float64, float64) {
 			c := newGenerations(pages, room, 1, false, lists == MGLRUSince614)
-			return runIn(c, func() int { return c.size - c.oldest().size }, next, pages, room, n)
+			return runIn(c, c.active, next, pages, room, n)
 		}
-		for name, load := range map[string]struct {
-			next  pattern
-			pages int
-		}{
-			"uniform":       {uniform(3 * room), 3 * room},
-			"zipf 0.9":      {zipf(6*room, 0.9), 6 * room},
-			"zipf 1.2":      {zipf(6*room, 1.2), 6 * room},
-			"loop":          {loop(3 * room / 2), 3 * room / 2},
-			"zipf and scan": {mix(zipf(2*room, 1), 2*room, loop(4*room), 4), 6 * room},
-		} {
+		for name, load := range loads(room) {
 			trace, act, _ := whole(load.next, load.pages, room)
 			memory := int64(room * PageSize)
 			sizes := []int64{memory / 2, memory * 3 / 2, memory * 2, memory * 4}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// held is what is on a list, oldest first.
+// onList is what is on a list, oldest first.
 func (c *twoList) onList(list int) (pages []uint32) {
 	for i := c.lists[list].first; i < len(c.lists[list].pages); i++ {
 		if p := c.lists[list].pages[i]; c.on(list, p, i) {
