@@ -173,15 +173,15 @@ func remoteServerSlow() Cause {
 }
 
 // served is what clients without NFS's counters count of a server: requests that are
-// over, and the seconds of all of them, where the kernel measures them.
+// over, and the seconds of all of them, 0 where none is; timed where the kernel measures
+// these.
 func (c *Case) served(m *served) (requests, seconds float64, timed bool) {
-	requests, _ = c.w.SumWhere(sample.ServedRequests, func(e sample.Entity) bool { return e.Device == m.device && m.device != "" })
-	c.w.Each(sample.ServedTime, func(e sample.Entity, s *sample.Series) {
-		if e.Device == m.device && m.device != "" {
-			seconds += s.Sum()
-			timed = true
-		}
-	})
+	of := func(e sample.Entity) bool { return e.Device == m.device && m.device != "" }
+	requests, _ = c.w.SumWhere(sample.ServedRequests, of)
+	c.w.Each(sample.ServedTime, func(e sample.Entity, _ *sample.Series) { timed = timed || of(e) })
+	if requests > 0 { // the kernel shows the two one after the other: of none there may be a time
+		seconds, _ = c.w.SumWhere(sample.ServedTime, of)
+	}
 	return requests, seconds, timed
 }
 
