@@ -42,7 +42,7 @@ The weight of a cause (` + "`weight`" + ` in JSON, "explains N %" in the text) i
 |---|---|---|
 | blocked on I/O, by the call | ` + "`wait.io`" + ` | ` + "`sync-writes`" + `: class sync, and class write where the program itself sends what it dirtied (O_SYNC), unless hardly any of it is followed by a flush or a commit (O_DIRECT on btrfs, which goes through the page cache); cache causes: read and fault, without direct reads and swap (` + "`readahead-waste`" + `: the part that a request for the used pages alone would save, where requests of different sizes were timed); ` + "`direct-io`" + `: direct reads; ` + "`swap-thrash`" + `: swap, and direct reclaim; device causes: while its requests are in flight (` + "`device-degraded`" + `: the increase of that); ` + "`host-difference`" + `: the increase of all waiting; ` + "`fuse-daemon-slow`, `remote-server-slow`, `network-limits-io`" + `: waits for answers of a daemon or a server, and for pages of their files |
 | paused as a writer | ` + "`wait.dirty_pause`" + ` | ` + "`dirty-throttling`" + ` |
-| in direct reclaim or compaction | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + ` |
+| in direct reclaim or compaction | ` + "`reclaim.direct_time`" + `, ` + "`reclaim.compact_time`" + ` | ` + "`reclaim-stall`" + `; ` + "`cgroup-cache-limit`" + ` where most of it is for a cgroup's limit and half of what reads put in had been evicted, however short the reads themselves wait |
 | waiting for locks | ` + "`lock.wait`" + ` | ` + "`lock-contention`" + `; not if so many threads wait for I/O that the lock's holder probably does too |
 | waiting for a processor | ` + "`proc.run_delay`" + ` | ` + "`cpu-saturated`" + `; only if that is a cause |
 

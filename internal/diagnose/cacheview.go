@@ -172,7 +172,7 @@ func (c *Case) exact() bool { return c.w.Has(sample.CacheAccesses) && !c.w.Told 
 // readsMatter says why a cache cause is out of the question, "" when it is not.
 func (c *Case) readsMatter(v *cacheView) string {
 	switch {
-	case !c.suffers():
+	case !c.suffers() && c.clearing(v) == 0:
 		return "no program waits for I/O long enough to matter"
 	case c.w.Told && v.accesses == 0:
 		return "the victim reads nothing"
@@ -182,6 +182,19 @@ func (c *Case) readsMatter(v *cacheView) string {
 		return "the victim waits mostly in something else than cached reads"
 	}
 	return ""
+}
+
+// clearing is the time, in seconds, that the victim frees memory for a cgroup's limit so that
+// pages can be read that had been in the cache: where a disk is about as fast as the memory
+// it waits for that longer than for what it reads, and both end where the pages may stay.
+// 0 where that is not what it stalls for.
+func (c *Case) clearing(v *cacheView) float64 {
+	inCgroup, _ := c.w.Sum(sample.ReclaimTime, sample.Entity{PID: c.victim.pid, Class: sample.ClassCgroup})
+	if c.victim.pid == 0 || inCgroup < 0.5*c.victim.stall || c.victim.stalled(c.w.Seconds()) < waitShareLimit ||
+		v.inserted < 0.5*c.of(sample.CacheInserted) || v.refault < 0.5 {
+		return 0
+	}
+	return inCgroup
 }
 
 // memoryLimit finds the cgroup, the victim's own or one above, whose memory

@@ -54,12 +54,20 @@ func cgroupCacheLimit() Cause {
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
-				Weight: c.readWeight(&v), Culprit: k, Evidence: e,
+				Weight: c.limitWeight(&v), Culprit: k, Evidence: e,
 				Disprove: "refaults in the cgroup continue after its limit was raised above what it re-reads",
 				Advice:   append([]Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)}, c.keep(&v, cg)...),
 			}
 		},
 	}
+}
+
+// limitWeight is the weight of reads that a limit makes, with the room that they need below it.
+func (c *Case) limitWeight(v *cacheView) float64 {
+	if clearing := c.clearing(v); clearing > 0 {
+		return c.part(v.readWait + clearing)
+	}
+	return c.readWeight(v)
 }
 
 // Memory that a limit needs above what is to be cached.

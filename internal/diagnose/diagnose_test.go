@@ -188,25 +188,12 @@ func weightOf(r *Report, cause ID) string {
 // different waits do not explain more than all of them together.
 func checkWeights(t *testing.T, r *Report) {
 	t.Helper()
-	waits := map[ID]string{
-		"sync-writes": "syncs", "journal-commit": "the journal", "dirty-throttling": "pauses", "reclaim-stall": "memory", "compaction-stall": "memory", "swap-thrash": "swap",
-		"lock-contention": "locks", "cpu-saturated": "processors", "direct-io": "direct reads",
-		"cache-busting": "cached reads", "cold-cache": "cached reads", "cgroup-cache-limit": "cached reads",
-		"cache-pollution": "cached reads", "readahead-waste": "cached reads", "metadata-bound": "cached reads",
-	}
-	of, sum := map[string]float64{}, 0.0
 	for _, f := range r.Findings {
-		if f.WeightOf == OfWaiting && waits[f.Cause] != "" {
-			of[waits[f.Cause]] = max(of[waits[f.Cause]], f.Weight)
-		}
 		if f.Cause != Healthy && !slices.Contains([]string{OfWaiting, OfTime, InFlight, OfRequest, OfLog}, f.WeightOf) {
 			t.Errorf("the weight of %s is a share of %q", f.Cause, f.WeightOf)
 		}
 	}
-	for _, w := range of {
-		sum += w
-	}
-	if sum > 1+1e-9 {
+	if sum, of := explained(r.Findings); sum > 1+1e-9 {
 		t.Errorf("causes of different waits explain %.3f of the waiting: %v", sum, of)
 	}
 }

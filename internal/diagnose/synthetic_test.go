@@ -83,7 +83,6 @@ func TestSynthetic(t *testing.T) {
 // breaks names the laws that a report breaks. Of a bent window a part may be more
 // than the whole, and then a report says so.
 func breaks(w *sample.Window, bent bool, r *Report, say func(law, why string)) {
-	sum := map[string]float64{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		for _, v := range []float64{f.Confidence, f.Weight} {
@@ -115,16 +114,9 @@ func breaks(w *sample.Window, bent bool, r *Report, say func(law, why string)) {
 		} else if why := contradicts(w, f, r.Victim.PID); why != "" {
 			say("a figure contradicts "+string(f.Cause), why)
 		}
-		if kind := waitsOf[f.Cause]; f.WeightOf == OfWaiting && kind != "" {
-			sum[kind] = max(sum[kind], f.Weight)
-		}
 	}
-	total := 0.0
-	for _, v := range sum {
-		total += v
-	}
-	if total > 1+1e-9 {
-		say("causes of different waits explain more than all waiting", fmt.Sprintf("%.3f: %v", total, sum))
+	if total, of := explained(r.Findings); total > 1+1e-9 {
+		say("causes of different waits explain more than all waiting", fmt.Sprintf("%.3f: %v", total, of))
 	}
 	if r.Primary != Unknown && (len(r.Findings) == 0 || r.Findings[0].Cause != r.Primary) {
 		say("the primary cause is not the first finding", string(r.Primary))
@@ -174,10 +166,30 @@ func raised(text string) (from, to float64, ok bool) {
 // waitsOf are causes that explain different waits, which therefore do not explain
 // more than all of them together.
 var waitsOf = map[ID]string{
-	"sync-writes": "syncs", "dirty-throttling": "pauses", "reclaim-stall": "memory", "swap-thrash": "swap",
+	"sync-writes": "syncs", "journal-commit": "the journal", "dirty-throttling": "pauses", "reclaim-stall": "memory", "compaction-stall": "memory", "swap-thrash": "swap",
 	"lock-contention": "locks", "cpu-saturated": "processors", "direct-io": "direct reads",
 	"cache-busting": "cached reads", "cold-cache": "cached reads", "cgroup-cache-limit": "cached reads",
-	"cache-pollution": "cached reads", "readahead-waste": "cached reads",
+	"cache-pollution": "cached reads", "readahead-waste": "cached reads", "metadata-bound": "cached reads",
+}
+
+// explained is the part of the waiting that findings explain together. A limit that makes
+// a program read again explains the room that this takes, too.
+func explained(found []Finding) (sum float64, of map[string]float64) {
+	of = map[string]float64{}
+	for _, f := range found {
+		kind := waitsOf[f.Cause]
+		if kind == "" || f.WeightOf != OfWaiting {
+			continue
+		}
+		if kind == "memory" && slices.ContainsFunc(found, func(g Finding) bool { return g.Cause == CgroupCacheLimit }) {
+			kind = waitsOf[CgroupCacheLimit]
+		}
+		of[kind] = max(of[kind], f.Weight)
+	}
+	for _, w := range of {
+		sum += w
+	}
+	return sum, of
 }
 
 // contradicts names a figure of the window without which a cause cannot be: it was
