@@ -105,6 +105,9 @@ func fitTo(types *Types, without lack) (*fit, error) {
 	if f.lacks&lacksTask != 0 { // which the functions for these two ask for
 		f.lacks |= lacksStorage | lacksRegs
 	}
+	if f.lacks&lacksStorage != 0 { // no kernel without it preempts, and two in a row note what they have counted there
+		f.lacks &^= passesOver
+	}
 	return f, nil
 }
 
