@@ -224,6 +224,10 @@ func (e *Env) attach(image string, direct bool) (string, error) {
 		return "", fmt.Errorf("open the loop device's file: %w", err)
 	}
 	defer backing.Close()
+	// The kernel takes the size that it knows: 0 of a file on FUSE, if nobody has asked for it.
+	if _, err := backing.Stat(); err != nil {
+		return "", fmt.Errorf("look at the loop device's file: %w", err)
+	}
 	for range 10 {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
