@@ -161,6 +161,7 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 		return nil, err
 	}
 	p.leave(spec, programs)
+	untyped(spec)
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: types.cache})
 	if err != nil {
 		return nil, blame(programs, lacks(explain("loading", err), spec.Variables["lacks"] != nil))
@@ -177,6 +178,17 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 		}
 	}
 	return p, nil
+}
+
+// untyped takes the types of keys and values from all maps but those whose rows are
+// with tasks, of which the kernel demands them: it would be told, and check, them
+// once for each map.
+func untyped(spec *ebpf.CollectionSpec) {
+	for _, m := range spec.Maps {
+		if m.Type != ebpf.TaskStorage {
+			m.Key, m.Value = nil, nil
+		}
+	}
 }
 
 func (p *Probe) attach(prog *Program) error {
