@@ -127,5 +127,5 @@ func filesGiven(c *cobra.Command, args []string, n int) error {
 // readStacks reads a file of stacks, and says what became of its lines where it is
 // text of a tool.
 func readStacks(s streams, name string, o *flameAsk) (*sample.Profile, error) {
-	return read.Stacks(s.stdin, name, o.event, o.by == "count", func(note string) { fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note)) })
+	return read.Stacks(s.stdin, read.StacksAsk{Name: name, Event: o.event, ByCount: o.by == "count", NamesOnly: o.format == "folded"}, func(note string) { fmt.Fprintln(s.stderr, "iocause: "+text.Escape(note)) })
 }

@@ -19,6 +19,9 @@ type StacksAsk struct {
 	Of     string   // event of perf's text, map of bpftrace, value of pprof; "" for the first, or pprof's own
 	Count  bool     // switches weigh one each, not their time
 	States []string // what may stand for a state at the end of folded stacks
+	// NamesOnly says that of functions only the names are needed. Of text with many
+	// functions less is kept then: those of one name are one, of no module.
+	NamesOnly bool
 	// Lines is told what became of the lines of a tool's text.
 	Lines func(used, skipped, unknown int, bad []string)
 }
@@ -38,7 +41,7 @@ func Stacks(in io.Reader, ask *StacksAsk) (p *sample.Profile, err error) {
 			return nil, fmt.Errorf("reading the pprof profile %s: %w", ask.Name, err)
 		}
 	case perfscript.Looks(head):
-		res, err := perfscript.Read(buffered, perfscript.Options{Name: ask.Name, Event: ask.Of, Count: ask.Count})
+		res, err := perfscript.Read(buffered, perfscript.Options{Name: ask.Name, Event: ask.Of, Count: ask.Count, NamesOnly: ask.NamesOnly})
 		if res != nil {
 			ask.Lines(res.Used, res.Skipped, res.Unknown, res.Bad)
 		}

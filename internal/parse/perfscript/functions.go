@@ -26,6 +26,11 @@ type functions struct {
 	texts  map[string]string // names and paths, each once
 	chunk  []sample.Frame    // where the next frames come from
 
+	namesOnly bool // modules are left out
+
+	missed int // lines in a row that were not among the last seen
+	blind  int // so many lines are not looked for there: they would not be found
+
 	waiting []entry // of the sample, innermost first
 	text    []byte  // names and modules of those to look up
 }
@@ -40,30 +45,41 @@ type slot struct {
 type entry struct {
 	id             uint32
 	java           bool
-	line, function uint64 // hashes; 0 where the list is known, or there is no line
+	line, function uint64 // hashes; 0 where the list is known, or the line is not to be known again
 	name, end      int    // ends of name and module in the text, with a line break between
 }
 
 const (
 	recentLines = 1 << 14 // 256 KiB, which fits into a processor's own cache
+	blindLines  = 8 * recentLines
 	firstSlots  = 1 << 12
 	chunkFrames = 256
 	mostWaiting = 256 // lines, which bounds what a sample takes
 )
 
-func newFunctions() *functions {
+func newFunctions(namesOnly bool) *functions {
 	return &functions{
-		seed: maphash.MakeSeed(), texts: map[string]string{},
+		namesOnly: namesOnly,
+		seed:      maphash.MakeSeed(), texts: map[string]string{},
 		recent: make([]slot, recentLines), slots: make([]slot, firstSlots),
 	}
 }
 
 // addLine takes a line of a sample, if it is one.
 func (f *functions) addLine(line []byte, java bool) bool {
-	h := f.hash(line, java)
-	if last := &f.recent[h%recentLines]; last.hash == h {
-		f.waiting = append(f.waiting, entry{id: last.id})
-		return true
+	var h uint64
+	if f.blind > 0 {
+		f.blind--
+	} else {
+		h = f.hash(line, java)
+		if last := &f.recent[h%recentLines]; last.hash == h {
+			f.missed = 0
+			f.waiting = append(f.waiting, entry{id: last.id})
+			return true
+		}
+		if f.missed++; f.missed == recentLines {
+			f.missed, f.blind = 0, blindLines
+		}
 	}
 	name, module, ok := parseFrame(line)
 	if ok {
@@ -76,7 +92,11 @@ func (f *functions) addLine(line []byte, java bool) bool {
 // add takes a function with its offset into a sample.
 func (f *functions) add(name, module []byte, java bool) {
 	from := len(f.text)
-	f.text = append(f.text, stripOffset(name)...)
+	name = stripOffset(name)
+	if f.namesOnly && string(name) != unknown { // which is called as its module is
+		module = nil
+	}
+	f.text = append(f.text, name...)
 	e := entry{java: java, name: len(f.text)}
 	f.text = append(append(f.text, '\n'), module...) // which is in neither
 	e.end = len(f.text)
@@ -165,9 +185,12 @@ func (f *functions) build(name, path string, java bool) bool {
 	if strings.HasPrefix(name, "(") {
 		return false // the name of a process, which old versions print here
 	}
-	kernel := strings.HasPrefix(path, "[") && path != "[unknown]" || strings.HasSuffix(path, "vmlinux")
+	kernel := strings.HasPrefix(path, "[") && path != unknown || strings.HasSuffix(path, "vmlinux")
 	short := path[strings.LastIndexByte(path, '/')+1:]
-	parts := strings.Split(name, "->")
+	parts := []string{name}
+	if strings.Contains(name, "->") {
+		parts = strings.Split(name, "->")
+	}
 	for len(parts) > 1 && parts[len(parts)-1] == "" {
 		parts = parts[:len(parts)-1]
 	}

@@ -186,7 +186,7 @@ func parseFrame(line []byte) (function, module []byte, ok bool) {
 	return function, from[open+1:], true
 }
 
-func hex(c byte) bool { return digit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+func hex(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 6 } // of most letters of a text
 
 func toID(b []byte) (int, bool) {
 	const bits = 31

@@ -5,11 +5,17 @@ import (
 	"strings"
 )
 
+// unknown stands for a function or module of which perf has no name.
+const unknown = "[unknown]"
+
 // tidy makes a name short and takes the separators out of it.
 func tidy(name, path, short string, java bool) string {
-	if name == "[unknown]" {
-		if path == "[unknown]" {
-			return "[unknown]"
+	if isTidy(name) {
+		return name
+	}
+	if name == unknown {
+		if path == unknown {
+			return unknown
 		}
 		name = "[" + short + "]"
 	}
@@ -24,6 +30,16 @@ func tidy(name, path, short string, java bool) string {
 		name = strings.TrimPrefix(name, "L")
 	}
 	return name
+}
+
+// isTidy tells names with none of what is changed, as most are.
+func isTidy(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c|0x20-'a' >= 26 && c-'0' >= 10 && c != '_' && c != '.' && c != ':' && c != '@' {
+			return false
+		}
+	}
+	return true
 }
 
 // goMethod tells names such as net/http.(*Client).Do.
@@ -51,7 +67,7 @@ func cutArguments(name string) string {
 // stripOffset takes "+0x1f" off the end.
 func stripOffset(name []byte) []byte {
 	i := len(name)
-	for i > 0 && (digit(name[i-1]) || name[i-1] >= 'a' && name[i-1] <= 'f') {
+	for i > 0 && (name[i-1]-'0' < 10 || name[i-1]-'a' < 6) {
 		i--
 	}
 	if i < len(name) && bytes.HasSuffix(name[:i], []byte("+0x")) {

@@ -24,6 +24,7 @@ type parser struct {
 	names     []string        // of the commands, by their numbers
 	sums      map[uint64]*sum // by the hash of command, lists and state
 	order     []*sum
+	chunk     []sum // where the next sums come from
 
 	open   bool // inside a sample
 	keep   bool // and it counts
@@ -53,13 +54,16 @@ type sum struct {
 	count  uint64
 }
 
-const idSize = 4 // bytes of a list in a key
+const (
+	idSize    = 4 // bytes of a list in a key
+	chunkSums = 64
+)
 
 func newParser(o Options) *parser {
 	return &parser{
 		o: o, event: o.Event, timed: true,
 		merged: map[string]bool{}, others: map[string]int{},
-		functions: newFunctions(), comms: map[string]uint32{}, sums: map[uint64]*sum{}, waits: map[int]*wait{},
+		functions: newFunctions(o.NamesOnly), comms: map[string]uint32{}, sums: map[uint64]*sum{}, waits: map[int]*wait{},
 	}
 }
 
@@ -216,7 +220,11 @@ func (p *parser) sumOf(comm string, key []byte, state string) *sum {
 	h := p.functions.hash(p.key, false)
 	s := p.sums[h]
 	if s == nil {
-		s = &sum{comm: comm, state: state, lists: string(p.key[idSize : len(p.key)-len(state)])}
+		if len(p.chunk) == cap(p.chunk) {
+			p.chunk = make([]sum, 0, chunkSums)
+		}
+		p.chunk = append(p.chunk, sum{comm: comm, state: state, lists: string(p.key[idSize : len(p.key)-len(state)])})
+		s = &p.chunk[len(p.chunk)-1]
 		p.sums[h] = s
 		p.order = append(p.order, s)
 	}
@@ -246,6 +254,12 @@ func (p *parser) result() (*Result, error) {
 		profile.Unit = p.unit()
 	}
 	seen := map[string]bool{}
+	lists := 0
+	for _, s := range p.order {
+		lists += len(s.lists) / idSize
+	}
+	frames := make([]*sample.Frame, 0, lists) // of all stacks; more where functions are inlined
+	profile.Stacks = make([]sample.Stack, 0, len(p.order))
 	for _, s := range p.order {
 		one := sample.Stack{Process: s.comm, State: s.state, Count: s.count}
 		if profile.Unit == "" {
@@ -253,10 +267,11 @@ func (p *parser) result() (*Result, error) {
 		} else {
 			one.Count = uint64(s.weight)
 		}
-		one.Frames = make([]*sample.Frame, 0, len(s.lists)/idSize) // more where functions are inlined
+		from := len(frames)
 		for i := len(s.lists); i > 0; i -= idSize {
-			one.Frames = p.functions.list(one.Frames, number32(s.lists[i-idSize:]))
+			frames = p.functions.list(frames, number32(s.lists[i-idSize:]))
 		}
+		one.Frames = frames[from:len(frames):len(frames)]
 		if !seen[s.state] {
 			seen[s.state] = true
 			profile.States = append(profile.States, s.state)

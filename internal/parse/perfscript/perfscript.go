@@ -26,6 +26,8 @@ type Options struct {
 	Name  string // of the file, for messages
 	Event string // the event to add up; "" is the first one
 	Count bool   // add up switches like any other event, not time
+	// NamesOnly leaves modules out: functions of one name are one.
+	NamesOnly bool
 }
 
 // Result is what was in a text.

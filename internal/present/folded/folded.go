@@ -98,14 +98,21 @@ func Collapse(w io.Writer, p *sample.Profile) error {
 
 // collapse makes the lines of some stacks.
 func collapse(to []stack, stacks []sample.Stack, p *sample.Profile) {
-	var line []byte
+	var lines *strings.Builder // many of them, one after the other: a string each would be copied once more
 	for i := range stacks {
 		s := &stacks[i]
-		line = append(line[:0], strings.ReplaceAll(clean(s.Process), " ", "_")...)
-		allPlain := true // found out for all first: so the processor fetches many names at once
+		process := strings.ReplaceAll(clean(s.Process), " ", "_")
+		length, allPlain := len(process), true // found out for all first: so the processor fetches many names at once
 		for _, f := range s.Frames {
 			allPlain = allPlain && plain(f.Name)
+			length += len(";") + max(len(f.Name), 1)
 		}
+		if lines == nil || lines.Cap()-lines.Len() < length {
+			lines = new(strings.Builder)
+			lines.Grow(max(length, blockOfLines))
+		}
+		from := lines.Len()
+		lines.WriteString(process)
 		for _, f := range s.Frames {
 			name := f.Name
 			switch {
@@ -114,11 +121,15 @@ func collapse(to []stack, stacks []sample.Stack, p *sample.Profile) {
 			case !allPlain:
 				name = clean(name)
 			}
-			line = append(append(line, ';'), name...)
+			lines.WriteByte(';')
+			lines.WriteString(name)
 		}
-		to[i] = stack{string(line), p.Weight(s)}
+		to[i] = stack{lines.String()[from:], p.Weight(s)}
 	}
 }
+
+// blockOfLines is how many bytes of lines are together.
+const blockOfLines = 64 << 10
 
 // plain tells whether a name has none of what clean changes. It may say no where that
 // is so.

@@ -12,11 +12,18 @@ import (
 	"iocause/internal/source/probe/stacks"
 )
 
-// Stacks reads a file of stacks that iocause or another tool has written; "-" is stdin.
-// event chooses one of those in it, "" for the first; byCount weighs switches by their
-// number, not by their time. note is told what became of the lines of a text.
-func Stacks(stdin io.Reader, name, event string, byCount bool, note func(string)) (*sample.Profile, error) {
-	in := stdin
+// StacksAsk is what is wanted of a file of stacks.
+type StacksAsk struct {
+	Name      string // of the file; "-" is stdin
+	Event     string // one of those in it; "" for the first
+	ByCount   bool   // weigh switches by their number, not by their time
+	NamesOnly bool   // of functions; not whose they are
+}
+
+// Stacks reads a file of stacks that iocause or another tool has written. note is told
+// what became of the lines of a text.
+func Stacks(stdin io.Reader, ask StacksAsk, note func(string)) (*sample.Profile, error) {
+	in, name := stdin, ask.Name
 	if name != "-" {
 		f, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
@@ -32,7 +39,7 @@ func Stacks(stdin io.Reader, name, event string, byCount bool, note func(string)
 	for _, state := range stacks.States() {
 		states = append(states, string(state))
 	}
-	return parse.Stacks(in, &parse.StacksAsk{Name: name, Of: event, Count: byCount, States: states, Lines: func(used, skipped, unknown int, bad []string) {
+	return parse.Stacks(in, &parse.StacksAsk{Name: name, Of: ask.Event, Count: ask.ByCount, NamesOnly: ask.NamesOnly, States: states, Lines: func(used, skipped, unknown int, bad []string) {
 		for _, line := range bad {
 			note(line)
 		}
