@@ -68,14 +68,9 @@ func waitIn() map[string][]string {
 			"__iomap_dio_rw", "iomap_dio_rw", "__blockdev_direct_IO", "__blkdev_direct_IO_simple", "blkdev_direct_IO", "btrfs_direct_read",
 			"btrfs_direct_write", "inode_dio_wait", "__inode_dio_wait",
 		},
-		sample.ClassNetwork: {
-			"rpc_wait_bit_killable", "nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_direct_wait", "nfs_file_direct_read", "nfs_file_direct_write", "nfs4_wait_clnt_recover", "wait_for_response",
-			"compound_send_recv", "wait_for_free_credits", "__cifs_readv", "__cifs_writev", "netfs_begin_read", "netfs_unbuffered_read",
-			"netfs_unbuffered_read_iter_locked", "netfs_unbuffered_write", "netfs_unbuffered_write_iter_locked", "netfs_wait_for_outstanding_io",
-			"p9_client_rpc", "ceph_mdsc_do_request", "ceph_mdsc_wait_request", "ceph_osdc_wait_request", "wait_request_timeout", "__ceph_get_caps", "ceph_fsync",
-		},
-		sample.ClassFUSE: {"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback"},
-		sample.ClassSwap: {"do_swap_page", "swap_read_folio", "swap_readpage", "shmem_swapin_folio"},
+		sample.ClassNetwork: bpf.ServerWaits(),
+		sample.ClassFUSE:    bpf.DaemonWaits(),
+		sample.ClassSwap:    {"do_swap_page", "swap_read_folio", "swap_readpage", "shmem_swapin_folio"},
 	}
 }
 

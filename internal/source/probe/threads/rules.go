@@ -1,6 +1,8 @@
 package threads
 
 import (
+	"slices"
+
 	"iocause/internal/bpf"
 	"iocause/internal/host"
 )
@@ -11,7 +13,10 @@ import (
 // lacks do no harm.
 func waitIn() map[State][]string {
 	return map[State][]string{
-		FileSystem: {
+		FileSystem: slices.Concat(bpf.ServerWaits(), bpf.DaemonWaits(), []string{
+			// inside of these, and where a page of a server's file is waited for
+			"nfs_wait_client_init_complete", "netfs_wait_for_read", "netfs_wait_for_write", "netfs_wait_for_in_progress",
+			"netfs_wait_for_in_progress_stream", "netfs_wait_for_pause", "netfs_wait_for_paused_read", "netfs_wait_for_paused_write",
 			// ext4: journal commits, room in the journal, buffers that a commit holds
 			"jbd2_log_wait_commit", "__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint", "add_transaction_credits",
 			"start_this_handle", "wait_transaction_locked", "wait_transaction_switching", "do_get_write_access",
@@ -26,20 +31,10 @@ func waitIn() map[State][]string {
 			"btrfs_start_ordered_extent_nowriteback", "handle_reserve_ticket", "wait_reserve_ticket", "btrfs_wait_ordered_extents",
 			// f2fs
 			"f2fs_issue_checkpoint", "f2fs_wait_on_all_pages", "f2fs_issue_flush", "f2fs_balance_fs",
-			// NFS, SMB, 9P, Ceph, FUSE: an answer of the server
-			"nfs_wait_bit_killable", "nfs_wait_on_request", "nfs_wait_client_init_complete", "rpc_wait_bit_killable",
-			"nfs4_wait_clnt_recover", "wait_for_response", "compound_send_recv", "wait_for_free_credits", "__cifs_readv", "__cifs_writev",
-			// what SMB, 9P and Ceph have in common since 6.8
-			"netfs_begin_read", "netfs_unbuffered_read", "netfs_unbuffered_read_iter_locked", "netfs_unbuffered_write",
-			"netfs_unbuffered_write_iter_locked", "netfs_wait_for_read", "netfs_wait_for_write", "netfs_wait_for_in_progress",
-			"netfs_wait_for_in_progress_stream", "netfs_wait_for_pause", "netfs_wait_for_paused_read", "netfs_wait_for_paused_write",
-			"netfs_wait_for_outstanding_io",
-			"p9_client_rpc", "ceph_mdsc_do_request", "ceph_mdsc_wait_request", "ceph_osdc_wait_request", "wait_request_timeout", "__ceph_get_caps", "ceph_fsync",
-			"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback",
 			// all: inodes and super blocks under writeback, direct I/O in flight, frozen file systems
 			"inode_wait_for_writeback", "__inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb",
 			"inode_dio_wait", "__inode_dio_wait", "__wait_on_freeing_inode", "freeze_super", "sb_wait_write",
-		},
+		}),
 		Disk: {
 			"submit_bio_wait", "blk_execute_rq", "md_flush_request", "md_write_start", "raid5_get_active_stripe", "wait_barrier",
 			"raid1_read_request", "raid10_read_request", "blk_mq_freeze_queue_wait", "bch_btree_node_read", "dm_wait_for_completion",
