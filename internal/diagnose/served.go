@@ -61,7 +61,7 @@ func fileSystem(id sample.FileID) string { return fmt.Sprintf("%d:%d", id.Dev>>2
 // servedWait is what the victim waits for file systems of daemons, or of servers:
 // the one that it waits for most, and the seconds for all of them. Waits for pages
 // are those of their files; which file system a thread sleeps in for an answer is
-// told by whose requests took longest.
+// told by the files of its calls, or where it calls by name, by whose requests took longest.
 func (c *Case) servedWait(daemon bool) (most served, all float64) {
 	if c.w.Told {
 		return c.toldServed()
@@ -86,7 +86,15 @@ func (c *Case) servedWait(daemon bool) (most served, all float64) {
 	if daemon {
 		answers = v.waits[sample.ClassFUSE]
 	}
-	took := c.servedTimes(mounts, daemon)
+	took := map[string]float64{}
+	for device := range mounts {
+		if s, _ := c.w.Sum(sample.MountWait, sample.Entity{PID: v.pid, Device: device}); s > 0 {
+			took[device] = s
+		}
+	}
+	if len(took) == 0 {
+		took = c.servedTimes(mounts, daemon)
+	}
 	var sum float64
 	for _, t := range took {
 		sum += t

@@ -282,6 +282,7 @@ func Catalog() []Info {
 		{MountFrom, Count, Gauge, "file system; class the source", "1 for what it is mounted from: SERVER:/EXPORT, //SERVER/SHARE, or what a daemon calls itself"},
 		{MountWaiting, Count, Gauge, "file system", "requests that a FUSE daemon has not answered yet, as the kernel counts them (/sys/fs/fuse/connections/N/waiting)"},
 		{MountDaemon, Count, Gauge, "process, file system", "1 for the process that has the connection of a FUSE file system open while requests wait for an answer (/proc/PID/fdinfo, fuse_connection); where the kernel does not tell which connection that is, for the one process that has /dev/fuse open, if it is one"},
+		{MountWait, Seconds, Counter, "process, file system", "the part of wait.for, classes network and fuse, in calls on files of it: read, write, fsync and their kin. Which file system a call by name, as open, waits for is not known"},
 		{FuseRequests, Count, Counter, "file system; process, file system; class read, write, sync, names, lock, other", "requests that a FUSE daemon has answered, by who asked. names are LOOKUP, GETATTR, OPEN, READDIR and similar; lock is a wait for another program's file lock"},
 		{FuseQueueTime, Seconds, Counter, "as fuse.requests", "time of these requests in the daemon's queue while its threads were busy, summed; a lower bound if a daemon hands requests from thread to thread"},
 		{FuseDaemonTime, Seconds, Counter, "as fuse.requests", "time from then to the answer, summed: the daemon's work, and its wait for a processor"},

@@ -324,6 +324,7 @@ const (
 	MountFrom    Metric = "mount.from"
 	MountWaiting Metric = "mount.waiting"
 	MountDaemon  Metric = "mount.daemon"
+	MountWait    Metric = "mount.wait"
 
 	FuseRequests   Metric = "fuse.requests"
 	FuseQueueTime  Metric = "fuse.queue_time"

@@ -171,7 +171,15 @@ func mountUsers(w *sample.Window, q *Query, all []*servedMount) table.Table {
 	g := newGroup(w, func(e sample.Entity) (user, bool) {
 		return user{e.PID, e.Device}, e.PID != 0 && known[e.Device] != nil && (!q.narrow() || q.process(w, e.PID))
 	})
-	g.add(sample.FuseRequests, sample.FuseQueueTime, sample.FuseDaemonTime, sample.FuseTime)
+	g.add(sample.FuseRequests, sample.FuseQueueTime, sample.FuseDaemonTime, sample.FuseTime, sample.MountWait)
+	type asker struct {
+		pid  int
+		fuse bool
+	}
+	asked := map[asker]float64{} // of all file systems of daemons, or of servers
+	for k, r := range g.rows {
+		asked[asker{k.pid, known[k.device].fuse}] += r[sample.MountWait]
+	}
 	pages := newGroup(w, func(e sample.Entity) (user, bool) {
 		device := fileSystem(e.File)
 		return user{e.PID, device}, e.PID != 0 && e.File.Ino != 0 && known[device] != nil && (!q.narrow() || q.process(w, e.PID))
@@ -205,6 +213,9 @@ func mountUsers(w *sample.Window, q *Query, all []*servedMount) table.Table {
 			class = "fuse"
 		}
 		blocked, ok := w.Sum(sample.WaitFor, sample.Entity{PID: k.pid, Class: class})
+		if all := asked[asker{k.pid, m.fuse}]; all > 0 {
+			blocked *= r[sample.MountWait] / all
+		}
 		queue, daemon := table.None(), table.None()
 		if counted {
 			queue, daemon = ratio(r[sample.FuseQueueTime], r[sample.FuseRequests]), ratio(r[sample.FuseDaemonTime], r[sample.FuseRequests])

@@ -90,13 +90,13 @@ struct task {
 	u64 size;
 	u64 off; /* when it began to wait, 0 when it does not */
 	u64 off_queued; /* how long it had queued for processors in its life then */
-	u64 pending; /* waited, not yet charged to a file */
+	u64 pending, charged; /* waited since the last event that told of a file; of that, charged to one already */
 	u64 found; /* where a walk over bitmaps counts */
 	u32 off_class, off_for;
 	u32 pausing; /* inside balance_dirty_pages */
 	u32 waited; /* counted in waits.threads */
 	u32 way; /* of what is not published */
-	u32 pad;
+	u32 off_dev; /* of the file system whose answer it waits for, 0 where that is not known */
 	struct file_key key;
 	/* while reads are sampled, see sampled.bpf.h; calls are the kernel's count */
 	u64 seen; /* calls that are counted or owed, with the one under way */
@@ -177,6 +177,18 @@ struct {
 	__type(key, u32);
 	__type(value, struct wait_times);
 } waits SEC(".maps");
+
+/* How long processes waited for answers in calls on files of a server or a daemon, ns. */
+struct asked_key {
+	u32 tgid, dev;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct asked_key);
+	__type(value, u64);
+} asked SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -14,7 +14,7 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 		return;
 	a = account_of(inode, this_tgid());
 	if (a) {
-		ADD(a->wait, t->pending);
+		ADD(a->wait, t->pending - t->charged);
 		if (t->pending >= slow_ns)
 			ADD(a->slow, 1);
 		if (a->longest_window != window || a->longest < t->pending) {
@@ -22,7 +22,7 @@ static __always_inline void charge_wait(struct task *t, struct inode *inode)
 			a->longest_window = window;
 		}
 	}
-	t->pending = 0;
+	t->pending = t->charged = 0;
 }
 
 static __always_inline u64 hash_of(struct inode *inode)

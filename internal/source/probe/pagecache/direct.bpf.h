@@ -44,7 +44,7 @@ static __always_inline int direct(struct inode *inode, u64 bytes, bool writes)
 	}
 	t = task_state_of(current_task());
 	if (t) /* what it waited before belongs to no file that we know */
-		t->pending = 0;
+		t->pending = t->charged = 0;
 	return 0;
 }
 

@@ -52,7 +52,7 @@ func Metrics() []sample.Metric {
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions,
-		sample.WaitFor, sample.WaitCourse,
+		sample.WaitFor, sample.WaitCourse, sample.MountWait,
 	}
 }
 

@@ -42,6 +42,12 @@ type pagecacheAccount struct {
 	WayMisses        [6]uint64
 }
 
+type pagecacheAskedKey struct {
+	_    structs.HostLayout
+	Tgid uint32
+	Dev  uint32
+}
+
 type pagecacheCallKey struct {
 	_    structs.HostLayout
 	File uint64
@@ -167,13 +173,14 @@ type pagecacheTask struct {
 	Off        uint64
 	OffQueued  uint64
 	Pending    uint64
+	Charged    uint64
 	Found      uint64
 	OffClass   uint32
 	OffFor     uint32
 	Pausing    uint32
 	Waited     uint32
 	Way        uint32
-	Pad        uint32
+	OffDev     uint32
 	Key        pagecacheFileKey
 	Seen       uint64
 	Debt       uint64
@@ -234,6 +241,7 @@ type pagecacheWaitTimes struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	pagecacheMapAccounts                = "accounts"
+	pagecacheMapAsked                   = "asked"
 	pagecacheMapBegun                   = "begun"
 	pagecacheMapChunks                  = "chunks"
 	pagecacheMapFreshOf                 = "fresh_of"
@@ -429,6 +437,7 @@ type pagecacheProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type pagecacheMapSpecs struct {
 	Accounts    *ebpf.MapSpec `ebpf:"accounts"`
+	Asked       *ebpf.MapSpec `ebpf:"asked"`
 	Begun       *ebpf.MapSpec `ebpf:"begun"`
 	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
 	FreshOf     *ebpf.MapSpec `ebpf:"fresh_of"`
@@ -506,6 +515,7 @@ func (o *pagecacheObjects) Close() error {
 // It can be passed to loadPagecacheObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pagecacheMaps struct {
 	Accounts    *ebpf.Map `ebpf:"accounts"`
+	Asked       *ebpf.Map `ebpf:"asked"`
 	Begun       *ebpf.Map `ebpf:"begun"`
 	Chunks      *ebpf.Map `ebpf:"chunks"`
 	FreshOf     *ebpf.Map `ebpf:"fresh_of"`
@@ -525,6 +535,7 @@ type pagecacheMaps struct {
 func (m *pagecacheMaps) Close() error {
 	return _PagecacheClose(
 		m.Accounts,
+		m.Asked,
 		m.Begun,
 		m.Chunks,
 		m.FreshOf,

@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 6 && os.Args[1] == "lab" && os.Args[2] == "disk" {
+		if err := serve(os.Args[4], os.Args[6]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -199,6 +206,10 @@ func do(kind, path string, block, count int) error {
 				return err
 			}
 		}
+	case "both":
+		return both(fd, block)
+	case "save":
+		return save(fd, block)
 	case "direct": // count blocks from the start
 		buf, err := unix.Mmap(-1, 0, block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		if err != nil {

@@ -174,7 +174,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		into.PutFile(id, path)
 	}
 	p.ended = nil
-	return errors.Join(p.forgetPaths(live, len(rows)), p.emitWaits(into), p.probe.Processes(p.names.lookup, into))
+	return errors.Join(p.forgetPaths(live, len(rows)), p.emitWaits(into), p.emitAsked(phase, into), p.probe.Processes(p.names.lookup, into))
 }
 
 // changes finds the rows that are not as they were told last, and makes room for

@@ -2,9 +2,9 @@
 /* Time that tasks are blocked in I/O, by what they wait in. */
 #pragma once
 
-#include "names.bpf.h"
-#include "onfuse.bpf.h"
+#include "chunks.bpf.h"
 #include "rules.bpf.h"
+#include "served.bpf.h"
 #include "spans.bpf.h"
 
 static __always_inline struct wait_times *waits_of(struct task_struct *task, u32 tgid)
@@ -42,6 +42,12 @@ static __always_inline u32 waits_for(void *ctx, struct task_struct *t, u32 class
 	return what == FOR_JOURNAL && class == WAIT_SYNC ? FOR_COMMIT : what;
 }
 
+/* Whether the first argument of such calls is a file. */
+static __always_inline bool takes_file(u32 class)
+{
+	return class == WAIT_READ || class == WAIT_WRITE || class == WAIT_SYNC;
+}
+
 #define TASK_NOLOAD 0x0400
 
 /*
@@ -50,7 +56,7 @@ static __always_inline u32 waits_for(void *ctx, struct task_struct *t, u32 class
  */
 static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *what)
 {
-	u32 class = WAIT_OTHER, state;
+	u32 class = WAIT_OTHER, state, served;
 	s32 nr;
 
 	/* the registers of a worker of io_uring are those of who started it */
@@ -69,6 +75,11 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	*what = FOR_CALL;
 	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait)) {
 		*what = waits_for(ctx, t, class);
+		if (*what == FOR_WRITEBACK && takes_file(class)) { /* of a file of a server it is an answer */
+			served = served_by(called_on(t));
+			if (served)
+				*what = served;
+		}
 		return class;
 	}
 	/* nor are completions, except by io_uring in newer kernels */
@@ -83,15 +94,35 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	 */
 	state = task_state(t);
 	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES) {
-		if ((class != WAIT_READ && class != WAIT_WRITE && class != WAIT_SYNC) || !on_fuse(t))
+		/* as who waits for a pipe or a socket does, which the kind of file tells */
+		served = takes_file(class) ? served_by(called_on(t)) : FOR_CALL;
+		if (served == FOR_CALL)
 			return WAIT_CLASSES;
-		*what = FOR_FUSE;
-		return class;
+		if (served == FOR_FUSE) {
+			*what = FOR_FUSE;
+			return class;
+		}
 	}
 	if (state & TASK_NOLOAD || t->flags & PF_KTHREAD)
 		return WAIT_CLASSES;
 	*what = waits_for(ctx, t, class);
 	return (class == WAIT_SYNC && state & TASK_UNINTERRUPTIBLE) || *what ? class : WAIT_CLASSES;
+}
+
+/* Counts time that a task has waited for an answer. */
+static __always_inline void count_asked(struct task_struct *task, u32 dev, u64 ns)
+{
+	struct asked_key key = { .tgid = task->tgid, .dev = dev };
+	u64 *sum = bpf_map_lookup_elem(&asked, &key), none = 0;
+
+	if (!sum) {
+		bpf_map_update_elem(&asked, &key, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&asked, &key);
+	}
+	if (sum)
+		ADD(*sum, ns);
+	else
+		ADD(lost_waits, 1);
 }
 
 /* Counts time that a task has waited, and whether the wait is over. */
@@ -129,6 +160,8 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 			asm volatile("" : "+r"(what));
 			if (what < FORS)
 				ADD(w->for_ns[what], ns);
+			if (t->off_dev)
+				count_asked(task, t->off_dev, ns);
 		}
 	}
 	if (!t->pausing && (class == WAIT_READ || class == WAIT_FAULT || class == WAIT_WRITE || class == WAIT_OTHER))
@@ -137,8 +170,16 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 
 static __always_inline void begin_wait(struct task_struct *task, struct task *t, u64 now, u32 class, u32 what)
 {
+	struct inode *inode;
+
 	t->off_class = class;
 	t->off_for = what;
+	t->off_dev = 0;
+	if ((what == FOR_NETWORK || what == FOR_FUSE) && takes_file(class)) {
+		inode = called_on(task);
+		if (served_by(inode))
+			t->off_dev = READ(struct inode, inode, i_sb, s_dev);
+	}
 	t->off_queued = queued_of(task);
 	t->off = now;
 }
@@ -169,14 +210,49 @@ static __always_inline void end_wait(struct task_struct *task, struct task *t, u
 		count_until(task, t, off, queued_since(task, t), now, true);
 }
 
+/*
+ * A thread waits for a page of a file that a server or a daemon has when a window ends: so
+ * far that is charged now, and not when it goes on. Where the server hangs it never does.
+ */
+static __always_inline void charge_so_far(struct task_struct *task, struct task *t)
+{
+	struct file_key key = { .tgid = task->tgid };
+	struct inode *inode;
+	struct account *a;
+
+	if (t->off_for != FOR_PAGE || !takes_file(t->off_class) || t->pending <= t->charged)
+		return;
+	inode = called_on(task);
+	if (!served_by(inode))
+		return;
+	key.ino = READ(struct inode, inode, i_ino);
+	key.dev = READ(struct inode, inode, i_sb, s_dev);
+	a = find_account(&key);
+	if (!a) {
+		bpf_map_update_elem(&accounts, &key, &no_account, BPF_NOEXIST);
+		note_path(inode, key.ino, key.dev);
+		note_process(task, key.tgid);
+		a = find_account(&key);
+	}
+	if (!a) {
+		ADD(lost_accounts, 1);
+		return;
+	}
+	ADD(a->wait, t->pending - t->charged);
+	t->charged = t->pending;
+}
+
 /* A window ends: the wait goes on, unless the task was just woken. */
 static __always_inline void settle_wait(struct task_struct *task, struct task *t, u64 now)
 {
 	u64 off = t->off, queued = queued_since(task, t);
 	bool over = settle_mode == SETTLE_END || queued;
 
-	if (off && off < now && COMPARE_AND_SWAP(&t->off, off, over ? 0 : now) == off)
+	if (off && off < now && COMPARE_AND_SWAP(&t->off, off, over ? 0 : now) == off) {
 		count_until(task, t, off, queued, now, over);
+		if (!queued)
+			charge_so_far(task, t);
+	}
 }
 
 SEC("tp_btf/sched_switch")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"iocause/internal/bpf"
+	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -106,6 +107,19 @@ func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sin
 		put(sample.WaitDirtyPause, e, seconds(w.PauseNs), fromBalance)
 		put(sample.DirtyPauses, e, float64(w.Pauses), fromBalance)
 	}
+}
+
+// emitAsked emits how long each process waited for answers of which server or daemon.
+func (p *Probe) emitAsked(phase sample.Phase, into sample.Sink) error {
+	ended := p.names.lookup.Ended()
+	err := bpf.Totals(p.probe.Map("asked"), phase, into, func(k *pagecacheAskedKey, _ *uint64) bool { return ended(k.Tgid) },
+		func(k *pagecacheAskedKey, ns *uint64, put bpf.Total) {
+			put(sample.MountWait, sample.Entity{PID: int(k.Tgid), Device: host.DevNumber(k.Dev).String()}, seconds(*ns), fromStack)
+		})
+	if err != nil {
+		return fmt.Errorf("reading the waits for answers of servers: %w", err)
+	}
+	return nil
 }
 
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
