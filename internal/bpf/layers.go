@@ -99,11 +99,43 @@ func FollowLayers(p *Probe, h *host.Host, programs ...string) (*Late, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.tell = func() error { return errors.Join(putStripes(p, h), putRequests(p, h)) }
+	l.tell = func() error { return errors.Join(putLiesOn(p, h), putStripes(p, h), putRequests(p, h)) }
 	if l.on {
 		err = l.tell()
 	}
 	return l, err
+}
+
+// putLiesOn tells the programs which disks lie on which, and forgets what no longer does:
+// numbers of devices are given again. Of more than the map holds, the rest is not known.
+func putLiesOn(p *Probe, h *host.Host) error {
+	devices, err := h.Devices()
+	if err != nil {
+		return err
+	}
+	m, all := p.Map("lies_on"), map[uint64]bool{}
+	for _, on := range h.LiesOn(devices) {
+		if len(all) < int(m.MaxEntries()) {
+			all[uint64(on.Above)<<32|uint64(on.Below)] = true
+		}
+	}
+	var over []uint64
+	err = Each(m, func(on uint64, _ uint32) {
+		if !all[on] {
+			over = append(over, on)
+		}
+		delete(all, on)
+	})
+	for _, on := range over {
+		err = errors.Join(err, m.Delete(on))
+	}
+	for on := range all {
+		err = errors.Join(err, m.Put(on, uint32(1)))
+	}
+	if err != nil {
+		return fmt.Errorf("telling which disks lie on others: %w", err)
+	}
+	return nil
 }
 
 // putStripes tells the programs how arrays with parity lay out their stripes.

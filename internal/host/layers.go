@@ -40,6 +40,28 @@ func (h *Host) Stacked() bool {
 		h.AnyDirectLoop()
 }
 
+// On is a disk that lies right on another one.
+type On struct{ Above, Below DevNumber }
+
+// LiesOn are the disks that lie on others, and loop devices past the page cache on the
+// disks of their files.
+func (h *Host) LiesOn(devices *Devices) (all []On) {
+	for _, d := range devices.Disks() {
+		below := h.below(d.Name)
+		if on, ok := h.directLoop(d.Name, devices); ok {
+			below = append(below, on)
+		}
+		for _, name := range below {
+			part, _ := devices.Number(name)
+			disk, _ := devices.Disk(part)
+			if dev, ok := devices.Number(disk); ok { // else it was taken away
+				all = append(all, On{d.Dev, dev})
+			}
+		}
+	}
+	return all
+}
+
 // TakesBios tells whether any disk has no requests of its own: device-mapper, md,
 // zram, the heads of NVMe multipath. All others have a folder of their queues. A disk
 // of size 0, as zram is before it is set up, has no I/O.

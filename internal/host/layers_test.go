@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -32,6 +33,10 @@ func TestLayers(t *testing.T) {
 	}
 	if got := h.Layers(devices); !reflect.DeepEqual(got, want) {
 		t.Errorf("the layers are %+v, want %+v", got, want)
+	}
+	lies := []On{{MakeDev(253, 0), MakeDev(9, 0)}, {MakeDev(253, 1), MakeDev(253, 0)}, {MakeDev(9, 0), MakeDev(8, 0)}, {MakeDev(9, 0), MakeDev(8, 16)}}
+	if got := h.LiesOn(devices); !slices.Equal(got, lies) {
+		t.Errorf("%v, want %v", got, lies)
 	}
 	if !h.Stacked() {
 		t.Error("no disk lies on another")
@@ -68,6 +73,9 @@ func TestDirectLoops(t *testing.T) {
 		kind := map[string]string{"0": "loop", "1": "loop-direct"}[c.dio]
 		if l := h.Layers(devices)["loop0"]; !reflect.DeepEqual(l.On, want) || l.Kind != kind || h.Stacked() != (c.on != "") {
 			t.Errorf("%+v: it is a %q on %q, stacked is %v", c, l.Kind, l.On, h.Stacked())
+		}
+		if lies := h.LiesOn(devices); len(lies) != len(want) || len(lies) > 0 && lies[0] != (On{MakeDev(7, 0), MakeDev(8, 0)}) {
+			t.Errorf("%+v: it lies on %v", c, lies)
 		}
 	}
 }

@@ -310,11 +310,27 @@ static __always_inline bool has_others(u64 id, u64 one, u64 pages, u32 bytes)
  */
 __noinline u64 layer_unseen(u64 id, u32 dev)
 {
-	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)), above_id = 0;
-	struct layer_bio *above;
+	u64 pages = as_number((u64)READ(struct bio, id, bi_io_vec)), above_id = 0, at, on;
+	struct layer_bio *above, *b;
+	int i;
 
 	above = layer_by_pages(pages, &above_id);
-	if (above && above->above && /* a part beside this one, of the same device or of another (bcache, dm-raid) */
+	/*
+	 * Or it is a part beside this one: those for members of an array, or for a cache and
+	 * the disk behind it, have the same pages. The device of the one above lies on this.
+	 */
+	for (b = above && above->above ? above : 0, at = above_id, i = 0; b && i < DEEP; i++) {
+		on = (u64)b->dev << 32 | dev;
+		if (bpf_map_lookup_elem(&lies_on, &on)) {
+			above_id = at;
+			break;
+		}
+		at = b->above;
+		b = layer_row(at);
+	}
+	asm volatile("" : "+r"(above_id)); /* for the verifier of 6.1 to go on once, and not for each way to here */
+	above = layer_row(above_id);
+	if (above && above->above && /* so it is where its data say so, or it waits, whatever is known of devices */
 	    (above->dev == dev || waits_here(above_id) || (above->pages == pages && has_others(id, above_id, pages, above->bytes)))) {
 		above_id = above->above;
 		above = layer_row(above_id);

@@ -18,6 +18,7 @@
 #define LOOP_LIST 2048 /* bytes of a list of pages that a loop device's worker makes for a request: 128 segments (BLK_MAX_SEGMENTS) */
 #define SEGMENTS 128 /* of a list of pages: 512 KiB of single ones */
 #define WAITING 16 /* bios that a thread has queued meanwhile, of which one is looked for */
+#define DEEP 4 /* layers on top of each other that hand on without telling */
 #define DATA_DISKS 16 /* of an array with parity, whose bios are looked for */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -109,6 +110,15 @@ struct {
 	__type(key, u32);
 	__type(value, struct stripes);
 } stripes SEC(".maps");
+
+/* Which disks lie right on which: the upper one's number << 32 | the lower one's. From the loader, for what no event tells. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, u32);
+} lies_on SEC(".maps");
 
 SET_TABLE(layer_bios, LAYER_BIO_SETS, struct layer_bio_set); /* by the bio's address */
 SET_TABLE(layers, LAYER_SETS, struct layer_set); /* by layer_id */

@@ -306,6 +306,7 @@ const (
 	blockioMapFailures          = "failures"
 	blockioMapLayerBios         = "layer_bios"
 	blockioMapLayers            = "layers"
+	blockioMapLiesOn            = "lies_on"
 	blockioMapLower             = "lower"
 	blockioMapNearDevices       = "near_devices"
 	blockioMapNearOwners        = "near_owners"
@@ -436,6 +437,7 @@ type blockioMapSpecs struct {
 	Failures    *ebpf.MapSpec `ebpf:"failures"`
 	LayerBios   *ebpf.MapSpec `ebpf:"layer_bios"`
 	Layers      *ebpf.MapSpec `ebpf:"layers"`
+	LiesOn      *ebpf.MapSpec `ebpf:"lies_on"`
 	Lower       *ebpf.MapSpec `ebpf:"lower"`
 	NearDevices *ebpf.MapSpec `ebpf:"near_devices"`
 	NearOwners  *ebpf.MapSpec `ebpf:"near_owners"`
@@ -510,6 +512,7 @@ type blockioMaps struct {
 	Failures    *ebpf.Map `ebpf:"failures"`
 	LayerBios   *ebpf.Map `ebpf:"layer_bios"`
 	Layers      *ebpf.Map `ebpf:"layers"`
+	LiesOn      *ebpf.Map `ebpf:"lies_on"`
 	Lower       *ebpf.Map `ebpf:"lower"`
 	NearDevices *ebpf.Map `ebpf:"near_devices"`
 	NearOwners  *ebpf.Map `ebpf:"near_owners"`
@@ -539,6 +542,7 @@ func (m *blockioMaps) Close() error {
 		m.Failures,
 		m.LayerBios,
 		m.Layers,
+		m.LiesOn,
 		m.Lower,
 		m.NearDevices,
 		m.NearOwners,

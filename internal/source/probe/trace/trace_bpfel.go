@@ -145,6 +145,7 @@ const (
 	traceMapEvents            = "events"
 	traceMapLayerBios         = "layer_bios"
 	traceMapLayers            = "layers"
+	traceMapLiesOn            = "lies_on"
 	traceMapLower             = "lower"
 	traceMapNamed             = "named"
 	traceMapPlaces            = "places"
@@ -263,6 +264,7 @@ type traceMapSpecs struct {
 	Events    *ebpf.MapSpec `ebpf:"events"`
 	LayerBios *ebpf.MapSpec `ebpf:"layer_bios"`
 	Layers    *ebpf.MapSpec `ebpf:"layers"`
+	LiesOn    *ebpf.MapSpec `ebpf:"lies_on"`
 	Lower     *ebpf.MapSpec `ebpf:"lower"`
 	Named     *ebpf.MapSpec `ebpf:"named"`
 	Places    *ebpf.MapSpec `ebpf:"places"`
@@ -337,6 +339,7 @@ type traceMaps struct {
 	Events    *ebpf.Map `ebpf:"events"`
 	LayerBios *ebpf.Map `ebpf:"layer_bios"`
 	Layers    *ebpf.Map `ebpf:"layers"`
+	LiesOn    *ebpf.Map `ebpf:"lies_on"`
 	Lower     *ebpf.Map `ebpf:"lower"`
 	Named     *ebpf.Map `ebpf:"named"`
 	Places    *ebpf.Map `ebpf:"places"`
@@ -352,6 +355,7 @@ func (m *traceMaps) Close() error {
 		m.Events,
 		m.LayerBios,
 		m.Layers,
+		m.LiesOn,
 		m.Lower,
 		m.Named,
 		m.Places,
