@@ -159,6 +159,8 @@ func remoteServerSlow() Cause {
 				fewer = "cache attributes for longer (actimeo, nocto), " + fewer
 			case m.kind == "cifs" || m.kind == "smb3":
 				fewer = "cache attributes for longer (actimeo), " + fewer
+			case m.kind == "9p":
+				fewer = "read and write in larger parts (msize), keep what was read where nobody else writes (cache=loose)"
 			}
 			return Verdict{
 				Answer: Yes, Confidence: conf, Weight: c.part(all), Culprit: Culprit{File: m.point, Device: m.from}, Evidence: e,

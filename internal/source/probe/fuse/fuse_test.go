@@ -115,6 +115,28 @@ func of(t *testing.T, w *sample.Window) account {
 	return a
 }
 
+// Of a file that virtiofsd has on a virtual machine's host (test/vm/layers virtiofs) every
+// read is counted, and all of its time is the daemon's, which is no process of this machine.
+// IOCAUSE_SHARE is the file.
+func TestVirtiofs(t *testing.T) {
+	path := os.Getenv("IOCAUSE_SHARE")
+	if path == "" {
+		t.Skip("IOCAUSE_SHARE names no file of a virtual machine's host")
+	}
+	const n = 1009 // a prime
+	var reader time.Duration
+	w := bpftest.Observe(t, Open, func() {
+		start := time.Now()
+		read(t, path, n, 1)
+		reader = time.Since(start)
+	})
+	a := of(t, w)
+	t.Logf("%g reads, %.3f ms each, %.3f ms of the queue; the reader waited %.3f ms", a.requests, 1e3*a.daemon/n, 1e3*a.queue/n, 1e3*reader.Seconds()/n)
+	if a.requests != n || a.queue != 0 || a.answers != 0 || a.daemon <= 0 || a.daemon > reader.Seconds() {
+		t.Errorf("%+v, want %d reads in %v at most", a, n, reader)
+	}
+}
+
 // One request at a time: all of what it takes is the daemon's, and every one of
 // them is counted. The daemon's own clock, from when it was given a request, and
 // the reader's, which has the system call in it too, are the bounds.

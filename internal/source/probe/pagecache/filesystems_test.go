@@ -80,6 +80,27 @@ func TestAccountOnOtherFileSystems(t *testing.T) {
 	}
 }
 
+// Reads of a file of a server, whose client keeps pages of it (test/vm/layers 9p, virtiofs).
+// IOCAUSE_SHARE is the file.
+func TestAccountOnShares(t *testing.T) {
+	path := os.Getenv("IOCAUSE_SHARE")
+	if path == "" {
+		t.Skip("IOCAUSE_SHARE names no file of a share")
+	}
+	file, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range []load.Spec{
+		{Kind: "read", BlockSize: 64 << 10, Path: path},
+		{Kind: "read", BlockSize: 64 << 10, Path: path, Warm: true},
+	} {
+		if wrong := against(t, spec, float64(file.Size())/float64(pageBytes)); len(wrong) > 0 {
+			t.Errorf("warm: %v: %s", spec.Warm, strings.Join(wrong, "\n"))
+		}
+	}
+}
+
 // Overlayfs reads the file of another file system, for whoever reads its own.
 func TestAccountOnOverlayfs(t *testing.T) {
 	bpftest.ComparesFigures(t)

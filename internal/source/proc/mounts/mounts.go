@@ -119,7 +119,8 @@ func (s *source) tell(m host.Mount, into sample.Sink) error {
 	into.Put(sample.MountPoint, sample.Entity{Device: dev, Class: m.Point}, 1, fromMounts)
 	into.Put(sample.MountKind, sample.Entity{Device: dev, Class: m.Type}, 1, fromMounts)
 	into.Put(sample.MountFrom, sample.Entity{Device: dev, Class: m.Source}, 1, fromMounts)
-	if !strings.HasPrefix(m.Type, "fuse") {
+	outside := m.Type == "virtiofs" // whose daemon is on the host of this virtual machine
+	if !strings.HasPrefix(m.Type, "fuse") && !outside {
 		return nil
 	}
 	path := s.host.Sys("fs", "fuse", "connections", strconv.FormatUint(uint64(m.Dev), 10), "waiting")
@@ -136,7 +137,7 @@ func (s *source) tell(m host.Mount, into sample.Sink) error {
 		return fmt.Errorf("reading how many wait for the FUSE daemon of %q: %s says %.20q", m.Point, path, b)
 	}
 	into.Put(sample.MountWaiting, sample.Entity{Device: dev}, float64(n), fromFuse)
-	if n > 0 {
+	if n > 0 && !outside {
 		if pid := s.daemon(m.Dev); pid != 0 {
 			into.Put(sample.MountDaemon, sample.Entity{PID: pid, Device: dev}, 1, fromDescriptors)
 			comm, _ := s.host.CommOf(pid) // its number says who it is where it has ended

@@ -16,7 +16,8 @@ const mountinfo = "21 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw\n" +
 	"42 21 0:46 / /mnt/with\\040blank rw - nfs4 [fd00::9]:/vol/with\\040blank rw,vers=4.1\n" +
 	"43 21 0:51 / /mnt/cloud rw,nosuid - fuse.sshfs me@there: rw,user_id=0\n" +
 	"44 21 0:52 / /sys/fs/fuse/connections rw - fusectl none rw\n" +
-	"45 21 0:53 / /share rw - cifs //win/share rw\n"
+	"45 21 0:53 / /share rw - cifs //win/share rw\n" +
+	"46 21 0:55 / /host rw - virtiofs share rw\n"
 
 func stats(requests, sent, queue, response, execute string) string {
 	return "device nas.lan:/vol/home mounted on /home with fstype nfs statvers=1.1\n\tper-op statistics\n" +
@@ -29,6 +30,7 @@ func TestCollect(t *testing.T) {
 	x.Write("proc/self/mountinfo", mountinfo)
 	x.Write("proc/self/mountstats", stats("10", "10", "5", "100", "110"))
 	x.Write("sys/fs/fuse/connections/51/waiting", "7\n")
+	x.Write("sys/fs/fuse/connections/55/waiting", "2\n")
 	for pid, connection := range map[string]string{"80": "50", "81": "51", "90": "51"} {
 		x.Write("proc/"+pid+"/comm", "sshfs\n")
 		x.Write("proc/"+pid+"/fdinfo/3", "pos:\t0\nflags:\t0100002\nfuse_connection:\t"+connection+"\n")
@@ -53,6 +55,7 @@ func TestCollect(t *testing.T) {
 	proctest.Want(t, w, sample.NFSServerTime, read, 0.4)
 	proctest.Want(t, w, sample.NFSTime, read, 0.53)
 	proctest.Want(t, w, sample.MountWaiting, sample.Entity{Device: "0:51"}, 7)
+	proctest.Want(t, w, sample.MountWaiting, sample.Entity{Device: "0:55"}, 2)
 	proctest.Want(t, w, sample.MountDaemon, sample.Entity{Device: "0:51", PID: 81}, 1)
 	if comm := w.Processes[81].Comm; comm != "sshfs" {
 		t.Errorf("the daemon is called %q", comm)
@@ -64,8 +67,8 @@ func TestCollect(t *testing.T) {
 	proctest.Want(t, w, sample.MountKind, sample.Entity{}, 0)
 	n := 0
 	w.Each(sample.MountKind, func(sample.Entity, *sample.Series) { n++ })
-	if n != 5 {
-		t.Errorf("%d kinds, want those of four file systems and the host's", n)
+	if n != 6 {
+		t.Errorf("%d kinds, want those of five file systems and the host's", n)
 	}
 }
 

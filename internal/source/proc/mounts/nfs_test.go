@@ -137,30 +137,44 @@ func TestHungServers(t *testing.T) {
 			if len(server) != 1 {
 				t.Fatalf("the servers are %v", server)
 			}
-			hang(t, program, path, server[0], kind, says)
+			hang(t, program, path, strconv.Itoa(server[0]), kind, says)
 		})
 	}
 }
 
-// So is a server of an SMB share (test/vm/layers cifs). IOCAUSE_SHARE is a file of the
-// share, of which nothing has been read yet, and IOCAUSE_SERVER the process that all goes
-// through to the server: the kernel's own cannot be stopped.
+// So is a server of a share, or of a virtual machine's host (test/vm/layers cifs, ceph,
+// virtiofs). IOCAUSE_SHARE is a file of the share, of which nothing has been read yet, and
+// IOCAUSE_SERVER the process that all goes through to the server, for the kernel's own cannot
+// be stopped; or where it runs on another machine, a serial line that leads to who stops it.
 func TestHungShare(t *testing.T) {
-	program, path := os.Getenv("IOCAUSE"), os.Getenv("IOCAUSE_SHARE")
-	server, err := strconv.Atoi(os.Getenv("IOCAUSE_SERVER"))
-	if program == "" || path == "" || err != nil {
+	program, path, server := os.Getenv("IOCAUSE"), os.Getenv("IOCAUSE_SHARE"), os.Getenv("IOCAUSE_SERVER")
+	if program == "" || path == "" || server == "" {
 		t.Skip("IOCAUSE, IOCAUSE_SHARE and IOCAUSE_SERVER name no program, no file of a share and no process")
 	}
-	hang(t, program, path, server, "cifs", "PROBLEM: remote-server-slow")
+	kind, says := mountOf(t, path).Type, "PROBLEM: remote-server-slow"
+	if kind == "virtiofs" {
+		says = "PROBLEM: fuse-daemon-slow"
+	}
+	hang(t, program, path, server, kind, says)
 }
 
-func hang(t *testing.T, program, path string, server int, kind, says string) {
+// signals stops a server, or lets it go on.
+func signals(server string, signal syscall.Signal) error {
+	if pid, err := strconv.Atoi(server); err == nil {
+		return syscall.Kill(pid, signal)
+	}
+	word := map[syscall.Signal]string{syscall.SIGSTOP: "STOP\n", syscall.SIGCONT: "CONT\n"}[signal]
+	return os.WriteFile(server, []byte(word), 0)
+}
+
+func hang(t *testing.T, program, path, server, kind, says string) {
 	t.Helper()
-	require.NoError(t, syscall.Kill(server, syscall.SIGSTOP))
+	require.NoError(t, signals(server, syscall.SIGSTOP))
+	time.Sleep(time.Second) // a line takes a moment
 	reader := exec.Command("dd", "if="+path, "of=/dev/null", "bs=4k", "count=1")
 	require.NoError(t, reader.Start())
 	defer func() { // all that wait for it go on
-		if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
+		if err := signals(server, syscall.SIGCONT); err != nil {
 			t.Error(err)
 		}
 		if err := reader.Wait(); err != nil {
@@ -183,6 +197,9 @@ func hang(t *testing.T, program, path string, server int, kind, says string) {
 			t.Errorf("iocause %s does not end", command)
 		}
 		said[command] = string(out)
+	}
+	if stack, err := os.ReadFile(fmt.Sprintf("/proc/%d/stack", reader.Process.Pid)); err == nil {
+		t.Logf("the reader sleeps in\n%s", stack)
 	}
 	for command, want := range map[string]string{"mounts 3 1": kind, "diagnose --duration 5s": says} {
 		if strings.Contains(said[command], "opening took longer than") {
