@@ -63,9 +63,27 @@ static __noinline int flush(struct task *t)
 	return 0;
 }
 
+/* A thread's part of io_uring, since 0f2122045b94 (5.10). */
+struct task_struct___uring {
+	struct io_uring_task *io_uring;
+} __attribute__((preserve_access_index));
+
+/*
+ * How a task reads in a call that reads nothing itself: io_uring goes on with a read as task work
+ * at the end of any call, and on the way back from an interrupt. Not static: the verifier
+ * looks at it once.
+ */
+__noinline u32 way_beside_calls(void)
+{
+	struct task_struct___uring *t = (void *)current_task();
+
+	return bpf_core_field_exists(t->io_uring) && BPF_CORE_READ(t, io_uring) ? WAY_URING : WAY_READ;
+}
+
 /* How a task reads: its system call, or who it works for. */
 static __always_inline u32 way_of(struct task_struct *t)
 {
+	u32 way;
 	s64 nr;
 
 	if (TASK(t, flags) & PF_KTHREAD)
@@ -74,7 +92,8 @@ static __always_inline u32 way_of(struct task_struct *t)
 		return WAY_URING;
 	nr = task_syscall(t);
 	if (nr < 0 || nr >= SYSCALLS)
-		return WAY_READ;
+		nr = SYSCALLS - 1; /* no call has that number */
 	asm volatile("" : "+r"(nr));
-	return syscall_way[nr & (SYSCALLS - 1)];
+	way = syscall_way[nr & (SYSCALLS - 1)];
+	return way < WAYS ? way : way_beside_calls();
 }

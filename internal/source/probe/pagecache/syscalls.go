@@ -60,11 +60,13 @@ func syscallClasses() [512]uint8 {
 
 // Ways of reading through the cache, in the order of enum way in account.bpf.h.
 const (
-	_ = iota // read
+	wayRead = iota
 	waySplice
 	wayCopy
 	wayAIO
 	wayUring
+	_ // a thread of the kernel
+	wayOther
 )
 
 // ways names them; they are the Class of cache.accesses_by_way.
@@ -72,10 +74,16 @@ func ways() [6]string {
 	return [6]string{sample.ClassRead, sample.ClassSplice, sample.ClassCopy, sample.ClassAIO, sample.ClassIOUring, sample.ClassKernel}
 }
 
-// syscallWays says which way each system call reads; all that are not named
-// count as read.
+// syscallWays says which way each system call reads. Of the others none reads by itself,
+// or hardly any: there it is io_uring's work, of a thread that uses it.
 func syscallWays() [512]uint8 {
 	var c [512]uint8
+	for nr := range c {
+		c[nr] = wayOther
+	}
+	for _, nr := range []int{unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_EXECVE, unix.SYS_EXECVEAT} {
+		c[nr] = wayRead
+	}
 	for _, nr := range []int{unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_TEE} {
 		c[nr] = waySplice
 	}
