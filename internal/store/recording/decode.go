@@ -34,8 +34,9 @@ const (
 	sizePoint   = 16
 	sizeHist    = 900
 	// mostMemory is what one window may take. Of 10,000 processes that are all
-	// active, with ten series of ten points each, it is 60 MiB.
-	mostMemory = 96 << 20
+	// active, with ten series of ten points each, it is 60 MiB; of 18,000 that each
+	// lived for a moment, read and ended, 97.
+	mostMemory = 256 << 20
 	// mostGaps of a window are compared with those of others, each with each.
 	mostGaps = 2000
 )

@@ -377,6 +377,25 @@ func machine(processes, busy int, window int, rec *sample.Recorder, r *rand.Rand
 	return rec.NextWindow(at)
 }
 
+// TestManyProcesses reads a window of as many busy processes as one of fifteen seconds has
+// where 100,000 start and end in a minute.
+func TestManyProcesses(t *testing.T) {
+	const processes = 25_000
+	window := machine(processes, processes, 0, sample.NewRecorder(time.Unix(1700000000, 0)), rand.New(rand.NewPCG(1, 2)))
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Header{Program: "test", Began: window.Start, Interval: 15})
+	require.NoError(t, err)
+	require.NoError(t, w.Window(&Record{Window: window}))
+	require.NoError(t, w.End(End{}))
+	r, records := read(t, b.Bytes())
+	if losses, _ := r.Losses(); len(losses) > 0 || len(records) != 1 {
+		t.Fatalf("%d windows, lost: %+v", len(records), losses)
+	}
+	if got := len(records[0].Window.Processes); got != processes {
+		t.Errorf("%d processes of %d", got, processes)
+	}
+}
+
 // Bytes and time of a window by processes on the machine, and of these by how
 // many did something.
 func BenchmarkWindow(b *testing.B) {
