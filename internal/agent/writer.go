@@ -34,7 +34,8 @@ type writer struct {
 }
 
 const (
-	batch       = 20_000 // values in one go
+	batch       = 20_000                 // values in one go
+	gathering   = 100 * time.Millisecond // all sources read at the same instant: one record of the log takes less than one of each
 	slowestTry  = 30 * time.Second
 	upkeepEvery = time.Minute
 )
@@ -77,7 +78,7 @@ func (w *writer) run(ctx context.Context) {
 	var held []series.Frame // taken from the ring, not written yet
 	var wait time.Duration
 	for {
-		last := !await(ctx, wait, w.ring.wake)
+		last := !await(ctx, wait, w.ring.wake) || !sleep(ctx, gathering)
 		held, wait = w.write(held, wait)
 		if last {
 			w.finish(held)

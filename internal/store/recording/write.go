@@ -43,8 +43,12 @@ const window = 1 << 20
 
 // NewWriter writes the first line and the header.
 func NewWriter(to io.Writer, h Header) (*Writer, error) {
+	return newWriter(to, h, zstd.SpeedDefault)
+}
+
+func newWriter(to io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error) {
 	pack, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
-		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(level))
 	if err != nil {
 		return nil, fmt.Errorf("preparing to write the recording: %w", err)
 	}

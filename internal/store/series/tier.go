@@ -153,6 +153,9 @@ func tierOptions(s spec) *tsdb.Options {
 	opts.WALSegmentSize = s.segment
 	opts.MaxBlockChunkSegmentSize = chunkFile
 	opts.WALCompression = compression.Snappy
+	if s.resolution == 0 { // written every second: two thirds of what Snappy makes of it, for a megabyte of memory
+		opts.WALCompression = compression.Zstd
+	}
 	opts.WALReplayConcurrency = 1
 	opts.StripeSize = 512
 	opts.HeadChunksWriteBufferSize = chunks.MinWriteBufferSize
