@@ -21,10 +21,9 @@ struct {
 
 u64 lost_processes;
 
-static __noinline int note_process(struct task_struct *t, u32 tgid)
+static __always_inline int note_leader(struct task_struct *leader, u32 tgid)
 {
 	struct process p = {}, *met;
-	struct task_struct *leader = BPF_CORE_READ(t, group_leader);
 
 	if (!leader)
 		return 0;
@@ -39,6 +38,11 @@ static __noinline int note_process(struct task_struct *t, u32 tgid)
 	if (bpf_map_update_elem(&processes, &tgid, &p, BPF_ANY))
 		__sync_fetch_and_add(&lost_processes, 1);
 	return 0;
+}
+
+static __noinline __attribute__((unused)) int note_process(struct task_struct *t, u32 tgid)
+{
+	return note_leader(BPF_CORE_READ(t, group_leader), tgid);
 }
 
 /*

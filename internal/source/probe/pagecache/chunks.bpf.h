@@ -27,7 +27,7 @@ static __noinline struct account *account_of(struct inode *inode, u32 tgid)
 		return 0;
 	}
 	note_path(inode, key.ino, key.dev);
-	note_process(current_task(), tgid);
+	note(current_task(), tgid);
 	return a;
 }
 
@@ -83,6 +83,12 @@ static __always_inline u32 use_pages(u64 file, u64 first, u64 last, u64 chunk)
 	return n;
 }
 
+/* A function that is not static is verified once, not for every way to it. */
+__noinline int use_pages_once(u64 file, u64 first, u64 last, u64 chunk)
+{
+	return use_pages(file, first, last, chunk);
+}
+
 /* Takes the fresh marks off a range and counts them. */
 static long use_chunk(u32 i, struct range *r)
 {
@@ -90,16 +96,11 @@ static long use_chunk(u32 i, struct range *r)
 
 	if (chunk > r->to >> CHUNK_SHIFT)
 		return 1;
-	*r->found += use_pages(r->file, r->from, r->to, chunk);
+	*r->found += (u32)use_pages_once(r->file, r->from, r->to, chunk);
 	return 0;
 }
 
-/* The same without a helper for loops: a function that is not static is verified once, not for every way to it. */
-__noinline int use_pages_once(u64 file, u64 first, u64 last, u64 chunk)
-{
-	return use_pages(file, first, last, chunk);
-}
-
+/* The same without a helper for loops. */
 __noinline int use_range_once(u64 file, u64 first, u64 last)
 {
 	u64 chunk = first >> CHUNK_SHIFT;

@@ -6,6 +6,20 @@
 #include "process.bpf.h"
 #include "twice.bpf.h"
 
+/*
+ * As note_process and note_path do, of addresses: functions that are not static the
+ * verifier looks at once in a program, and not once for each way to them.
+ */
+__noinline int note_leader_once(u64 leader, u32 tgid)
+{
+	return note_leader((struct task_struct *)leader, tgid);
+}
+
+static __always_inline void note(struct task_struct *t, u32 tgid)
+{
+	note_leader_once((u64)BPF_CORE_READ(t, group_leader), tgid);
+}
+
 /* The names on the way from an inode up to its file system's root. */
 static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 {

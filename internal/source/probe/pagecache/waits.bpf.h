@@ -20,7 +20,7 @@ static __always_inline struct wait_times *waits_of(struct task_struct *task, u32
 		return 0;
 	}
 	w->window = window;
-	note_process(task, tgid);
+	note(task, tgid);
 	return w;
 }
 
