@@ -101,3 +101,24 @@ func (t *Types) hasStruct(name string) bool {
 	var s *btf.Struct
 	return t.spec.TypeByName(name, &s) == nil
 }
+
+// GenerationsKnowTiers tells whether the kernel, where it keeps its cache by generations,
+// follows the rules of Linux 6.14: it then counts what it protects of every tier,
+// and before that of all but the first (lru_gen_folio.protected).
+func (t *Types) GenerationsKnowTiers() bool {
+	var s *btf.Struct
+	if t.spec.TypeByName("lru_gen_folio", &s) != nil {
+		return false
+	}
+	rows := map[string]uint32{}
+	for _, m := range s.Members {
+		for of := m.Type; ; {
+			a, ok := of.(*btf.Array)
+			if !ok {
+				break
+			}
+			rows[m.Name], of = a.Nelems, a.Type
+		}
+	}
+	return rows["protected"] > 0 && rows["protected"] == rows["evicted"]
+}

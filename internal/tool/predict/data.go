@@ -61,7 +61,11 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prediction{Version: version, Start: o.began, Seconds: length.Seconds(), Of: o.filter.words(), Notes: o.notes(losses)}
+	lists, err := listsOf(o.host, knowTiers)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prediction{Version: version, Start: o.began, Seconds: length.Seconds(), Of: o.filter.words(), Notes: o.notes(losses, lists)}
 	chosen := o.choose()
 	top := o.cgroup()
 	if top == "" {
@@ -70,7 +74,7 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if p.Place, err = placeOf(o.host, top); err != nil {
 		return nil, err
 	}
-	p.Place.lists = listsOf(o.host)
+	p.Place.lists = lists
 	o.open = o.known(chosen)
 	trace, pages := o.trace(p.Place, o.selection(chosen), length)
 	if o.filter.given() || p.Place.Cgroup != "" {
@@ -244,12 +248,12 @@ func lost(l access.Losses) (notes []string) {
 }
 
 // notes are what is missing of the figures, and of this kernel.
-func (o *Observer) notes(l access.Losses) []string {
+func (o *Observer) notes(l access.Losses, lists predict.Lists) []string {
 	notes := lost(l)
 	for _, point := range o.probe.Missing() {
 		notes = append(notes, "this kernel has no tracepoint "+point)
 	}
-	if listsOf(o.host) != predict.TwoLists {
+	if lists != predict.TwoLists {
 		notes = append(notes, "this kernel keeps its cache by generations (MGLRU), which are simulated as they are for pages that calls read, without swap")
 	}
 	return notes

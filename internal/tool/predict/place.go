@@ -2,11 +2,11 @@ package predict
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"iocause/internal/bpf"
 	"iocause/internal/figure"
 	"iocause/internal/host"
 	"iocause/internal/predict"
@@ -35,20 +35,29 @@ func (p *Place) setting() predict.Setting {
 	return s
 }
 
-// listsOf is how the kernel keeps its cache. Bit 0 of the file is LRU_GEN_CORE.
-func listsOf(h *host.Host) predict.Lists {
+// listsOf is how the kernel keeps its cache. Bit 0 of the file is LRU_GEN_CORE. tiers
+// tells whether its generations know those of every page (bpf.GenerationsKnowTiers).
+func listsOf(h *host.Host, tiers func() (bool, error)) (predict.Lists, error) {
 	b, err := os.ReadFile(h.Sys("kernel/mm/lru_gen/enabled"))
 	if err != nil { // without CONFIG_LRU_GEN
-		return predict.TwoLists
+		return predict.TwoLists, nil
 	}
 	if caps, err := strconv.ParseUint(strings.TrimSpace(string(b)), 0, 64); err != nil || caps&1 == 0 {
-		return predict.TwoLists
+		return predict.TwoLists, nil
 	}
-	var major, minor int
-	if n, _ := fmt.Sscanf(h.Release(), "%d.%d", &major, &minor); n == 2 && (major > 6 || major == 6 && minor >= 14) {
-		return predict.MGLRUSince614
+	if known, err := tiers(); err != nil || known {
+		return predict.MGLRUSince614, err
 	}
-	return predict.MGLRU
+	return predict.MGLRU, nil
+}
+
+// knowTiers asks the running kernel.
+func knowTiers() (bool, error) {
+	types, err := bpf.LoadTypes()
+	if err != nil {
+		return false, err
+	}
+	return types.GenerationsKnowTiers(), nil
 }
 
 // full tells whether nothing new fits without something being evicted.

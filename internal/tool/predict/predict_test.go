@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -120,27 +121,38 @@ func TestPlaceOfCgroup(t *testing.T) {
 	}
 }
 
-// By which rules the kernel keeps its cache is told by its setting and its release.
+// By which rules the kernel keeps its cache is told by its setting and its types.
 func TestLists(t *testing.T) {
 	for _, c := range []struct {
-		enabled, release string
-		want             predict.Lists
+		enabled string
+		tiers   bool
+		want    predict.Lists
 	}{
-		{"0x0007\n", "6.12.118+deb13-cloud-amd64\n", predict.MGLRU}, {"0x0001\n", "6.14.0\n", predict.MGLRUSince614}, {"0x0007\n", "7.0.0-14-generic\n", predict.MGLRUSince614},
-		{"0x0006\n", "6.12.0\n", predict.TwoLists}, {"0x0000\n", "6.18.0\n", predict.TwoLists}, {"", "6.18.0\n", predict.TwoLists}, {"0x0007\n", "6.1.0-56\n", predict.MGLRU},
+		{"0x0007\n", false, predict.MGLRU}, {"0x0001\n", true, predict.MGLRUSince614},
+		{"0x0006\n", true, predict.TwoLists}, {"0x0000\n", true, predict.TwoLists}, {"", true, predict.TwoLists},
 	} {
 		root := t.TempDir()
-		for dir, file := range map[string][2]string{"proc/sys/kernel": {"osrelease", c.release}, "sys/kernel/mm/lru_gen": {"enabled", c.enabled}} {
-			if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if file[1] != "" {
-				write(t, filepath.Join(root, dir), file[0], file[1])
-			}
+		dir := filepath.Join(root, "sys/kernel/mm/lru_gen")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
 		}
-		if got := listsOf(host.Tree(root, time.Now)); got != c.want {
-			t.Errorf("%q on %q: %d, want %d", c.enabled, c.release, got, c.want)
+		if c.enabled != "" {
+			write(t, dir, "enabled", c.enabled)
 		}
+		got, err := listsOf(host.Tree(root, time.Now), func() (bool, error) { return c.tiers, nil })
+		if err != nil || got != c.want {
+			t.Errorf("%q, tiers %t: %d, %v, want %d", c.enabled, c.tiers, got, err, c.want)
+		}
+	}
+	refused := errors.New("no types")
+	root := t.TempDir()
+	dir := filepath.Join(root, "sys/kernel/mm/lru_gen")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "enabled", "0x0007\n")
+	if _, err := listsOf(host.Tree(root, time.Now), func() (bool, error) { return false, refused }); !errors.Is(err, refused) {
+		t.Errorf("without types: %v", err)
 	}
 }
 
