@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"iocause/internal/lab"
 )
 
 // process is a program that runs beside this one.
@@ -139,10 +141,7 @@ func (g *group) set(file, value string) error {
 	if strings.HasPrefix(file, "memory.") {
 		dir = g.memory
 	}
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0o644); err != nil {
-		return fmt.Errorf("limiting the cgroup: %w", err)
-	}
-	return nil
+	return lab.WriteLimit(dir, file, value)
 }
 
 // limitMemory sets how many bytes the group may have.

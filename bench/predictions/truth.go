@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/lab"
 	"iocause/internal/procfile"
 	"iocause/internal/sample"
 	"iocause/internal/source/probe/pagecache"
@@ -50,7 +52,7 @@ func (g *group) limit(bytes int64) error {
 	if g.v2 {
 		file = "memory.max"
 	}
-	return os.WriteFile(filepath.Join(g.dir, file), []byte(strconv.FormatInt(bytes, 10)), 0o600)
+	return lab.WriteLimit(g.dir, file, strconv.FormatInt(bytes, 10))
 }
 
 // start starts a program that waits for a line on its standard input, puts it into
@@ -279,6 +281,22 @@ func (g *group) rate(length time.Duration, stop <-chan os.Signal) (float64, erro
 		return 0, nil
 	}
 	return float64(now-before) / pageSize / time.Since(began).Seconds(), nil
+}
+
+// stable measures until the hit ratio is that of the time before, within 0.01, or six
+// times: a cache goes on to learn for a while what is worth keeping.
+func (g *group) stable(m meter, length time.Duration, stop <-chan os.Signal) (measured, error) {
+	now, err := g.watch(m, length, stop)
+	for range 5 {
+		before := now
+		if err != nil {
+			break
+		}
+		if now, err = g.watch(m, length, stop); math.Abs(now.hit-before.hit) < 0.01 {
+			break
+		}
+	}
+	return now, err
 }
 
 // watch measures, and says what the load spends meanwhile.

@@ -60,7 +60,7 @@ func (c *Cgroup) folders() []string {
 // Join puts a process that runs into the cgroup.
 func (c *Cgroup) Join(pid int) error {
 	for _, f := range c.folders() {
-		if err := writeLimit(f, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+		if err := WriteLimit(f, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Cgroup) Lift(controller, device string) error {
 		if name == "" {
 			continue
 		}
-		if err := writeLimit(dir, name, off); err != nil {
+		if err := WriteLimit(dir, name, off); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func limitMemory(dir string, v2 bool, l *Limits) error {
 		}
 	}
 	if l.Swappiness != "" && files[1] != "" { // v2 has one swappiness for all
-		return writeLimit(dir, files[1], l.Swappiness)
+		return WriteLimit(dir, files[1], l.Swappiness)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func limitMemory(dir string, v2 bool, l *Limits) error {
 func lowerMemory(dir, file string, limit int64) error {
 	const most, pause = 5 * time.Second, 100 * time.Millisecond
 	for begun := time.Now(); ; time.Sleep(pause) {
-		err := writeLimit(dir, file, strconv.FormatInt(limit, 10))
+		err := WriteLimit(dir, file, strconv.FormatInt(limit, 10))
 		if !errors.Is(err, unix.EBUSY) || time.Since(begun) > most {
 			return err
 		}
@@ -198,13 +198,13 @@ func limitIO(dir string, v2 bool, l *Limits) error {
 		}
 		all = append(all, fmt.Sprintf("%s=%d", x.v2, x.value))
 		if !v2 {
-			if err := writeLimit(dir, x.v1, fmt.Sprintf("%s %d", l.Device, x.value)); err != nil {
+			if err := WriteLimit(dir, x.v1, fmt.Sprintf("%s %d", l.Device, x.value)); err != nil {
 				return err
 			}
 		}
 	}
 	if v2 {
-		return writeLimit(dir, "io.max", l.Device+" "+strings.Join(all, " "))
+		return WriteLimit(dir, "io.max", l.Device+" "+strings.Join(all, " "))
 	}
 	return nil
 }
@@ -214,14 +214,22 @@ func limitCPU(dir string, v2 bool, l *Limits) error {
 	quota := strconv.FormatInt(int64(l.CPUs*period), 10)
 	// what else runs on the machine comes last, so that only the limit counts
 	if v2 {
-		return errors.Join(writeLimit(dir, "cpu.max", fmt.Sprintf("%s %d", quota, period)), writeLimit(dir, "cpu.weight", "10000"))
+		return errors.Join(WriteLimit(dir, "cpu.max", fmt.Sprintf("%s %d", quota, period)), WriteLimit(dir, "cpu.weight", "10000"))
 	}
-	return errors.Join(writeLimit(dir, "cpu.cfs_quota_us", quota), writeLimit(dir, "cpu.shares", "262144"))
+	return errors.Join(WriteLimit(dir, "cpu.cfs_quota_us", quota), WriteLimit(dir, "cpu.shares", "262144"))
 }
 
-func writeLimit(dir, file, value string) error {
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
-		return fmt.Errorf("set a cgroup's limit to %q: %w", value, err)
+// WriteLimit writes a file of a cgroup, and waits until memory has been freed for it: os
+// opens such files with O_NONBLOCK, and with that a lower memory.max frees nothing since
+// c8e6002bd611 (6.16) before the cgroup asks for more.
+func WriteLimit(dir, file, value string) error {
+	fd, err := unix.Open(filepath.Join(dir, file), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, err = unix.Write(fd, []byte(value))
+		err = errors.Join(err, unix.Close(fd))
+	}
+	if err != nil {
+		return fmt.Errorf("set %s of a cgroup to %q: %w", file, value, err)
 	}
 	return nil
 }
