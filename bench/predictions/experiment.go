@@ -136,7 +136,7 @@ func (e *experiment) run(dir string, stop <-chan os.Signal) (pairs []pair, err e
 		if err := g.settle(limit, e.slower(time.Second), stop); err != nil {
 			return nil, err
 		}
-		now, err := g.watch(m, e.slower(truth), stop)
+		now, err := g.stable(m, e.slower(truth), stop)
 		if err != nil {
 			return nil, err
 		}

@@ -91,7 +91,7 @@ func runAll(all []experiment, results, dir, only string, missing, quiet bool, mo
 		if most > 0 && time.Since(began) > most {
 			break
 		}
-		has := slices.ContainsFunc(old, func(p pair) bool { return p.Experiment == e.Name })
+		has := slices.ContainsFunc(old, func(p pair) bool { return p.Experiment == e.Name && p.Kernel == kernel() })
 		if only != "" && !strings.Contains(e.Name, only) || missing && has {
 			continue
 		}
@@ -127,7 +127,7 @@ func (p *pair) steady() bool {
 // without leaves out the pairs that were measured anew.
 func without(all, anew []pair) (kept []pair) {
 	for _, p := range all {
-		if !slices.ContainsFunc(anew, func(x pair) bool { return x.Experiment == p.Experiment && x.Factor == p.Factor }) {
+		if !slices.ContainsFunc(anew, func(x pair) bool { return x.Experiment == p.Experiment && x.Factor == p.Factor && x.Kernel == p.Kernel }) {
 			kept = append(kept, p)
 		}
 	}
