@@ -165,6 +165,9 @@ func TestPlaceForCgroups(t *testing.T) {
 
 func TestLimitsOnV2(t *testing.T) {
 	dir := t.TempDir()
+	for _, file := range [...]string{"memory.max", "io.max"} { // as every cgroup has them
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
+	}
 	l := &Limits{Memory: 1 << 20, Device: "8:0", ReadBPS: 1000, WriteIOPS: 7}
 	require.NoError(t, limitMemory(dir, true, l))
 	require.NoError(t, limitIO(dir, true, l))
