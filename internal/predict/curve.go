@@ -227,6 +227,9 @@ func (c *Curve) point(p *played, t, base, now *tally, memory, cache int64, stack
 		wasted /= 2 // how many come is simulated
 	}
 	half := 0.003 + 1.645*sd + 0.5*math.Abs(1-miss-x.LRU) + (math.Abs(c.Now-c.Model)+wasted)*unlike(miss, room)
+	if p.lists != TwoLists {
+		half += generationsOff * miss * (1 - miss)
+	}
 	x.Low = max(0, 1-anchor(min(1, miss+open))-half)
 	x.High = min(1, 1-anchor(max(0, miss-open))+half)
 	if baseDisk := perAsked(base); baseDisk > 0 && cold > 0 {
@@ -267,6 +270,11 @@ func perAsked(t *tally) float64 {
 	}
 	return (disk - unknown/2) / asked
 }
+
+// generationsOff is how far hits of a cache that is kept by generations may be off beside
+// all that a trace tells of itself: 0.03 of all reads at most, where half of them are hits
+// (docs/predict.md).
+const generationsOff = 0.12
 
 // unlike is how far two sizes are from each other in what they do, 0 to 1: what
 // the model gets wrong at the one says nothing of the other where they differ.

@@ -200,6 +200,9 @@ func TestGenerationsBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			off[i] = math.Abs(x.Model - now)
+			if y := x.Points[0]; y.High-y.Low < 2*generationsOff*x.Model*(1-x.Model) {
+				t.Errorf("the interval from %.3f to %.3f leaves nothing for what is not simulated", y.Low, y.High)
+			}
 		}
 		if t.Log(since, now, off); off[1] > 0.01 || off[0] < 2*off[1] {
 			t.Errorf("since 6.14 %v: %.3f hits, off by %.3f, and by %.3f where nothing is known from before", since, now, off[1], off[0])
