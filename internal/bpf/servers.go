@@ -17,5 +17,6 @@ func ServerWaits() []string {
 
 // DaemonWaits are those in which it waits for the answer of a FUSE daemon.
 func DaemonWaits() []string {
-	return []string{"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback"}
+	return []string{"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback",
+		"fuse_set_nowrite"} // in fsync: before 6.16 what is written back is a copy, and the page itself is done with
 }
