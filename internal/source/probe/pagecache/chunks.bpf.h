@@ -9,26 +9,32 @@ static __always_inline struct account *find_account(struct file_key *key)
 	return bpf_map_lookup_elem(&accounts, key);
 }
 
-/* The account of one process and file, made on first sight. */
-static __noinline struct account *account_of(struct inode *inode, u32 tgid)
+/* The account of one process and file, made on first sight. task is a thread of the process. */
+static __always_inline struct account *account_at(struct file_key *key, struct inode *inode, struct task_struct *task)
 {
-	struct file_key key = { .tgid = tgid };
-	struct account *a;
+	struct account *a = find_account(key);
 
-	key.ino = OF(inode, i_ino);
-	key.dev = OF(inode, i_sb, s_dev);
-	a = find_account(&key);
 	if (a)
 		return a;
-	bpf_map_update_elem(&accounts, &key, &no_account, BPF_NOEXIST);
-	a = find_account(&key);
+	bpf_map_update_elem(&accounts, key, &no_account, BPF_NOEXIST);
+	a = find_account(key);
 	if (!a) {
 		ADD(lost_accounts, 1);
 		return 0;
 	}
-	note_path(inode, key.ino, key.dev);
-	note(current_task(), tgid);
+	note_path(inode, key->ino, key->dev);
+	note(task, key->tgid);
 	return a;
+}
+
+/* The same of a file that the running thread uses. */
+static __noinline struct account *account_of(struct inode *inode, u32 tgid)
+{
+	struct file_key key = { .tgid = tgid };
+
+	key.ino = OF(inode, i_ino);
+	key.dev = OF(inode, i_sb, s_dev);
+	return account_at(&key, inode, current_task());
 }
 
 /*

@@ -227,17 +227,9 @@ static __always_inline void charge_so_far(struct task_struct *task, struct task 
 		return;
 	key.ino = READ(struct inode, inode, i_ino);
 	key.dev = READ(struct inode, inode, i_sb, s_dev);
-	a = find_account(&key);
-	if (!a) {
-		bpf_map_update_elem(&accounts, &key, &no_account, BPF_NOEXIST);
-		note_path(inode, key.ino, key.dev);
-		note_process(task, key.tgid);
-		a = find_account(&key);
-	}
-	if (!a) {
-		ADD(lost_accounts, 1);
+	a = account_at(&key, inode, task);
+	if (!a)
 		return;
-	}
 	ADD(a->wait, t->pending - t->charged);
 	t->charged = t->pending;
 }
