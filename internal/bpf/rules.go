@@ -22,7 +22,7 @@ type Rule struct {
 }
 
 // MaxRules is RULES there.
-const MaxRules = 128
+const MaxRules = 256
 
 // Inner and Outer are added to a class. The innermost function of a stack counts,
 // except that a class that is Inner gives way to one further out that is Outer.
@@ -30,6 +30,10 @@ const (
 	Inner = 0x10000
 	Outer = 0x20000
 )
+
+// None is the class of functions that tell what a thread does not wait for. Any other
+// class further out in the stack takes its place.
+const None = 0xffff | Inner
 
 // ReadRules looks kernel functions up, each with the class of who sleeps in it: by the
 // kernel's iterator over its symbols, or in /proc/kallsyms, which has the same.

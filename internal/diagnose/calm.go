@@ -74,6 +74,7 @@ func (c *Case) doubts() []string {
 	if !c.tasksKnown() {
 		return append(out, c.busyUnknown()...)
 	}
+	out = append(out, c.unnamedWaits()...)
 	if c.narrowed() {
 		return out // pressure is the whole host's
 	}
@@ -166,6 +167,22 @@ func (c *Case) lostWaits() []string {
 		if n, ok := c.w.Sum(sample.CostLost, sample.Entity{Class: h.class}); ok && n >= c.w.Seconds() {
 			out = append(out, fmt.Sprintf("no problem seen, but %s about %s were lost: the kernel had no room for another row", sample.Counted(n, "event"), h.what))
 		}
+	}
+	return out
+}
+
+// unnamedWaits are the programs, of those asked about, that slept where no signal ends it,
+// and nobody knows why: for much of the window, and of the time that they were awake.
+func (c *Case) unnamedWaits() []string {
+	var out []string
+	for i := range c.asked {
+		v := &c.asked[i]
+		t, _ := c.w.Sum(sample.WaitUnnamed, sample.Entity{PID: v.pid})
+		if v.process.Kernel || t < waitShareLimit*c.w.Seconds() || t < waitShareLimit*(v.notResting()+t) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s slept %s of %s uninterruptibly in a kernel function that is not known here; iocause offcpu --pid %d shows which",
+			c.w.Processes[v.pid].Comm, duration(t), duration(c.w.Seconds()), v.pid))
 	}
 	return out
 }

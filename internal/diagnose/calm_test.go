@@ -115,6 +115,20 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// Who sleeps uninterruptibly, in functions that nobody has a name for, is not well for
+// sure, nor does it sleep for a timer.
+func TestUnnamedWaitsAreADoubt(t *testing.T) {
+	for seconds, want := range map[float64]ID{0.05 * testSeconds: Healthy, 0.9 * testSeconds: Unknown} {
+		m := newMachine()
+		m.process(7, "zpool", "read", thread{cpu: 0.05 * testSeconds})
+		m.Put(sample.WaitUnnamed, sample.Entity{PID: 7}, seconds, "test")
+		r := Judge(m.Window(epoch.Add(time.Duration(testSeconds*float64(time.Second)))), Target{PIDs: []int{7}})
+		if r.Primary != want || want == Unknown && !strings.Contains(strings.Join(r.Doubts, ""), "zpool slept 9.0 s of 10.0 s uninterruptibly") {
+			t.Errorf("%g s: %s, %q", seconds, r.Primary, r.Doubts)
+		}
+	}
+}
+
 // A program that keeps to a rate, or is asked seldom, is not slow for anything here:
 // that it sleeps is the answer to why it takes so long.
 func TestAProgramThatSleepsIsSaidTo(t *testing.T) {

@@ -88,7 +88,8 @@ func (c *Case) asleep() float64 {
 		if _, counted := c.w.Sum(sample.ProcUser, sample.Entity{PID: v.pid}); !v.known || !counted {
 			return 0
 		}
-		left -= v.awake() + v.outstanding*c.w.Seconds()
+		unnamed, _ := c.w.Sum(sample.WaitUnnamed, sample.Entity{PID: v.pid})
+		left -= v.awake() + v.outstanding*c.w.Seconds() + unnamed
 	}
 	return clamp01(left / c.w.Seconds())
 }

@@ -220,6 +220,7 @@ func Catalog() []Info {
 		{WaitFor, Seconds, Counter, "process; class page, metadata, writeback, commit, journal, flush, queue, limit, space, direct, network, fuse, swap, unknown", "the time of wait.io, by what is waited for, from the kernel functions that the thread sleeps in: file data, file-system metadata, writeback, a commit of the journal, room in it or what a commit of others holds, a flush of the device's cache, room in a queue, what io.cost or io.latency grants its cgroup, free space of the file system, direct I/O, a server, FUSE, swap"},
 		{WaitCourse, Seconds, Counter, "process", "time blocked on I/O (without class async) or paused, second by second, where it comes to 10 ms; less is added to the next second. A wait counts where it ends"},
 		{WaitCompletions, Seconds, Counter, "process", "time asleep in io_getevents(2) or io_uring_enter(2) until I/O is complete, where the kernel does not say whether any is in flight"},
+		{WaitUnnamed, Seconds, Counter, "process", "time asleep that no signal ends (state D), in functions of the kernel that this program has no name for, outside of calls for files: for I/O, or for anything else"},
 		{WaitSnapshots, Count, Gauge, "host", "snapshots of the states of all threads per second, where wait.* is estimated from them because it cannot be counted"},
 		{WaitDirtyPause, Seconds, Counter, "process", "time paused because too many pages are dirty"},
 		{DirtyPauses, Count, Counter, "process", "pauses because too many pages are dirty"},

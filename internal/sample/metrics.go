@@ -243,6 +243,7 @@ const (
 	WaitRan         Metric = "wait.awake_threads"
 	WaitWorst       Metric = "wait.worst"
 	WaitCompletions Metric = "wait.completions"
+	WaitUnnamed     Metric = "wait.unnamed"
 	WaitSnapshots   Metric = "wait.snapshots"
 	WaitFor         Metric = "wait.for"
 	WaitCourse      Metric = "wait.course"

@@ -12,11 +12,12 @@
 #define RULE_CLASS 0xffff
 #define RULE_INNER 0x10000
 #define RULE_OUTER 0x20000
+#define RULE_NONE 0xffff /* marked INNER: any other further out takes its place */
 struct rule {
 	u64 start, end;
 	u32 class, pad;
 };
-#define RULES 128 /* a power of two */
+#define RULES 256 /* a power of two */
 const volatile struct rule rules[RULES];
 const volatile u32 rule_count;
 
@@ -61,7 +62,7 @@ static long look_at(u32 i, struct search *x)
 	at &= RULES - 1;
 	if (ip < rules[at].start || ip >= rules[at].end)
 		return 0;
-	if (!x->class || rules[at].class & RULE_OUTER)
+	if (!x->class || x->class == RULE_NONE || rules[at].class & RULE_OUTER)
 		x->class = rules[at].class & RULE_CLASS;
 	return !(rules[at].class & RULE_INNER);
 }

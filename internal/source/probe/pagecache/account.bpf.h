@@ -27,6 +27,7 @@ enum wait_class {
 	WAIT_NAMES, /* a call that looks files up by name, or lists them */
 	WAIT_DOZE, /* as WAIT_ASYNC, and whether any is in flight the kernel does not say: no wait for sure */
 	WAIT_FLOCK, /* for a lock of a file: no wait for I/O */
+	WAIT_UNNAMED, /* uninterruptibly, in functions that no rule names: for I/O, or for anything else */
 	WAIT_CLASSES
 };
 

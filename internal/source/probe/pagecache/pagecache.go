@@ -51,7 +51,7 @@ func Metrics() []sample.Metric {
 		sample.CacheMajor, sample.CacheDirtied, sample.CacheTouched, sample.CacheTouchOnce, sample.CacheTouchTwice, sample.CacheWait, sample.CacheSlow, sample.CacheLongest, sample.DirectReads,
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
-		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions,
+		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions, sample.WaitUnnamed,
 		sample.WaitFor, sample.WaitCourse, sample.MountWait,
 	}
 }

@@ -221,7 +221,7 @@ type pagecacheTwiceRow struct {
 
 type pagecacheWaitTimes struct {
 	_           structs.HostLayout
-	Ns          [9]uint64
+	Ns          [10]uint64
 	ForNs       [14]uint64
 	Flocks      uint64
 	PauseNs     uint64

@@ -79,7 +79,10 @@ func truth(t *testing.T, path string) (s schedule) {
 	return s
 }
 
-// crowded makes count direct reads, or synced writes, on a processor, and leaves
+// membarrierGlobal waits until every processor has run another task, or nothing.
+const membarrierGlobal = 1
+
+// crowded makes count direct reads, synced writes or barriers, on a processor, and leaves
 // behind what the kernel says of its thread meanwhile.
 func crowded(path, kind string, processor, count int) error {
 	if err := pin(processor); err != nil {
@@ -98,7 +101,11 @@ func crowded(path, kind string, processor, count int) error {
 		for i := range count {
 			data, at := uintptr(unsafe.Pointer(&buf[0])), uintptr(i*pageBytes)
 			// raw, so that it waits for nothing of Go's in between
-			if kind == "sync" {
+			if kind == "barrier" {
+				if _, _, errno := unix.RawSyscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {
+					return errno
+				}
+			} else if kind == "sync" {
 				if _, _, errno := unix.RawSyscall6(unix.SYS_PWRITE64, uintptr(fd), data, uintptr(pageBytes), at, 0, 0); errno != 0 {
 					return errno
 				}

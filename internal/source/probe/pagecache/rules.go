@@ -37,6 +37,8 @@ func waitIn() map[string][]string {
 			"folio_wait_writeback", "folio_wait_writeback_killable", "folio_wait_stable", "wait_on_page_writeback", "__filemap_fdatawait_range",
 			"sync_inodes_sb", "sync_filesystem", "inode_wait_for_writeback", "__inode_wait_for_writeback", "file_write_and_wait_range",
 			"btrfs_wait_ordered_range", "btrfs_start_ordered_extent", "btrfs_start_ordered_extent_nowriteback", "btrfs_wait_ordered_extents",
+			// room for the metadata of what is written: given back when data before it is on the disk
+			"__reserve_bytes", "handle_reserve_ticket", "wait_reserve_ticket",
 		},
 		// free space: what was written must get its place on the disk before more is taken
 		sample.ClassSpace: {"try_to_writeback_inodes_sb"},
@@ -74,9 +76,30 @@ func waitIn() map[string][]string {
 	}
 }
 
-// readRules looks the functions of waitIn up.
+// noIO names functions in which a thread sleeps uninterruptibly, and not for I/O: for
+// locks and memory, which other probes count, and for other processes. Unless a
+// function further out says what it waits for.
+func noIO() []string {
+	return []string{
+		"rwsem_down_read_slowpath", "rwsem_down_write_slowpath", "__mutex_lock", "__mutex_lock_slowpath",
+		"__mutex_lock_killable_slowpath", "mutex_lock", "mutex_lock_killable", "percpu_rwsem_wait",
+		"__percpu_down_read", "percpu_down_write", "rt_mutex_slowlock", "__rt_mutex_slowlock", "__down", "__down_killable", "__down_common", "down_write",
+		"down_read", "__lock_sock",
+		"vma_start_write", "__vma_start_write", "vma_start_write_killable", "vma_mark_detached", "__vma_exclude_readers",
+		"throttle_direct_reclaim", "reclaim_throttle", "shrink_inactive_list", "try_to_free_pages", "try_to_free_mem_cgroup_pages",
+		"mem_cgroup_handle_over_high", "__mem_cgroup_handle_over_high",
+		"wait_for_vfork_done", "kernel_clone", "do_freezer_trap", "__refrigerator", "ptrace_stop", "do_signal_stop",
+		// files of the kernel's own: no file system is waited for
+		"kernfs_fop_write_iter", "proc_sys_call_handler",
+	}
+}
+
+// readRules looks the functions of waitIn and noIO up.
 func readRules(h *host.Host) ([]bpf.Rule, error) {
 	classes := map[string]uint32{}
+	for _, name := range noIO() {
+		classes[name] = bpf.None
+	}
 	for n, what := range waitsFor() {
 		class := uint32(n)
 		switch what {

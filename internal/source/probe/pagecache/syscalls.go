@@ -17,10 +17,11 @@ const (
 	waitNames
 	waitDoze
 	waitFlock
+	waitUnnamed
 )
 
 // waitClasses names them; they are the Class of wait.io. The last ones are none:
-// they are wait.completions and a lock.wait. Calls with names are others to who
+// they are wait.completions, a lock.wait and wait.unnamed. Calls with names are others to who
 // reads the account.
 func waitClasses() [waitDoze]string {
 	return [waitDoze]string{sample.ClassOther, sample.ClassRead, sample.ClassWrite, sample.ClassSync, sample.ClassFault, sample.ClassAsync, sample.ClassOther}

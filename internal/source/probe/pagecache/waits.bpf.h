@@ -75,6 +75,8 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	*what = FOR_CALL;
 	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait)) {
 		*what = waits_for(ctx, t, class);
+		if (*what == RULE_NONE)
+			*what = FOR_CALL;
 		if (*what == FOR_WRITEBACK && takes_file(class)) { /* of a file of a server it is an answer */
 			served = served_by(called_on(t));
 			if (served)
@@ -89,8 +91,10 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 		return class;
 	/*
 	 * A journal commit is waited for without the I/O wait flag, and so is an
-	 * answer of a server, of FUSE first of all interruptibly. Sleep in fsync
-	 * and its kin is for I/O in any case, in others the stack must tell.
+	 * answer of a server, of FUSE first of all interruptibly. Who sleeps
+	 * uninterruptibly in a call for files waits for its file system, whose
+	 * functions need not be known, unless the stack names something else;
+	 * in fsync and its kin for I/O in any case. In other calls the stack must tell.
 	 */
 	state = task_state(t);
 	if (!(state & TASK_UNINTERRUPTIBLE) && class != WAIT_NAMES) {
@@ -106,7 +110,12 @@ static __always_inline u32 wait_class(void *ctx, struct task_struct *t, u32 *wha
 	if (state & TASK_NOLOAD || t->flags & PF_KTHREAD)
 		return WAIT_CLASSES;
 	*what = waits_for(ctx, t, class);
-	return (class == WAIT_SYNC && state & TASK_UNINTERRUPTIBLE) || *what ? class : WAIT_CLASSES;
+	if (*what != FOR_CALL && *what != RULE_NONE)
+		return class;
+	if (!(state & TASK_UNINTERRUPTIBLE) || (class != WAIT_SYNC && (*what == RULE_NONE || !rule_count)))
+		return WAIT_CLASSES;
+	*what = FOR_CALL;
+	return takes_file(class) || class == WAIT_NAMES ? class : WAIT_UNNAMED;
 }
 
 /* Counts time that a task has waited for an answer. */
@@ -134,8 +143,8 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 	struct span *s;
 
 	w = waits_of(task, task->tgid);
-	if (class == WAIT_DOZE || class == WAIT_FLOCK) {
-		if (w) {
+	if (class >= WAIT_DOZE) {
+		if (w && class < WAIT_CLASSES) {
 			ADD(w->ns[class], ns);
 			if (class == WAIT_FLOCK && over)
 				ADD(w->flocks, 1);
@@ -154,7 +163,7 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 			ADD(w->pause_ns, ns);
 			if (over)
 				ADD(w->pauses, 1);
-		} else if (class < WAIT_CLASSES) {
+		} else {
 			ADD(w->ns[class], ns);
 			what = t->off_for;
 			asm volatile("" : "+r"(what));

@@ -66,6 +66,7 @@ func (p *Probe) emitWaits(into sample.Sink) error {
 	into.Put(sample.WaitIO, sample.Entity{}, 0, fromSwitch)
 	into.Put(sample.WaitWeighted, sample.Entity{}, 0, fromSpans)
 	into.Put(sample.WaitCompletions, sample.Entity{}, 0, fromSwitch)
+	into.Put(sample.WaitUnnamed, sample.Entity{}, 0, fromSwitch)
 	into.Put(sample.WaitDirtyPause, sample.Entity{}, 0, fromBalance)
 	if p.stacks {
 		into.Put(sample.WaitFor, sample.Entity{}, 0, fromStack)
@@ -94,6 +95,9 @@ func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sin
 	e.Class = ""
 	if ns := w.Ns[waitDoze]; ns > 0 {
 		put(sample.WaitCompletions, e, seconds(ns), fromSwitch)
+	}
+	if ns := w.Ns[waitUnnamed]; ns > 0 {
+		put(sample.WaitUnnamed, e, seconds(ns), fromSwitch)
 	}
 	into.Put(sample.WaitThreads, e, float64(w.Threads), fromSwitch)
 	put(sample.WaitAwake, e, seconds(w.AwakeNs), fromSpans)

@@ -111,6 +111,24 @@ func TestWaitsForLocksOfFiles(t *testing.T) {
 	}
 }
 
+// Sleep that no signal ends, outside of calls for files and in functions that no rule
+// names, is counted beside the waits for I/O, and is none of them.
+func TestUnnamedWaits(t *testing.T) {
+	bpftest.ComparesFigures(t)
+	path := fileOf(t, 1)
+	f := observe(t, path, fmt.Sprintf("crowded %s barrier 0 31", path))
+	of := truth(t, path)
+	unnamed, _ := f.window.Sum(sample.WaitUnnamed, sample.Entity{PID: f.pid})
+	if slept := of.slept(); slept < 0.05 || math.Abs(unnamed-slept) > 0.02*slept+0.005 {
+		t.Errorf("%.4f s without a name, it slept %.4f", unnamed, slept)
+	}
+	f.window.Each(sample.WaitIO, func(e sample.Entity, s *sample.Series) {
+		if e.PID == f.pid && s.Sum() > 0.05*unnamed {
+			t.Errorf("%.4f s of %s are for I/O", s.Sum(), e.Class)
+		}
+	})
+}
+
 // flock waits for a lock that another holds for so long.
 func flock(path string, length time.Duration) error {
 	holder, err := os.Open(path)

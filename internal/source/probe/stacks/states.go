@@ -88,7 +88,7 @@ func rules() []rule {
 			"jbd2_*", "__jbd2_*", "start_this_handle", "wait_transaction_*", "add_transaction_credits", "do_get_write_access", "ext4_fc_*",
 			"xlog_*", "xfs_log_*", "xfs_ail_*", "xfs_buf_lock",
 			"btrfs_commit_transaction", "btrfs_wait_*", "wait_current_trans", "btrfs_sync_log", "wait_log_commit", "wait_for_writer",
-			"btrfs_start_ordered_extent*", "handle_reserve_ticket", "f2fs_*",
+			"btrfs_start_ordered_extent*", "handle_reserve_ticket", "__reserve_bytes", "f2fs_*",
 			"nfs_wait_*", "nfs4_wait_*", "rpc_wait_*", "wait_for_response", "p9_client_*", "ceph_*", "request_wait_answer", "fuse_*",
 			"*inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb", "*inode_dio_wait", "freeze_super", "sb_wait_write",
 		}},

@@ -28,7 +28,7 @@ func waitIn() map[State][]string {
 			// btrfs: transactions, the log tree, ordered extents, reservations
 			"btrfs_commit_transaction", "btrfs_wait_for_commit", "wait_current_trans", "wait_for_commit", "btrfs_sync_log",
 			"wait_log_commit", "wait_for_writer", "btrfs_wait_ordered_range", "btrfs_start_ordered_extent",
-			"btrfs_start_ordered_extent_nowriteback", "handle_reserve_ticket", "wait_reserve_ticket", "btrfs_wait_ordered_extents",
+			"btrfs_start_ordered_extent_nowriteback", "__reserve_bytes", "handle_reserve_ticket", "wait_reserve_ticket", "btrfs_wait_ordered_extents",
 			// f2fs
 			"f2fs_issue_checkpoint", "f2fs_wait_on_all_pages", "f2fs_issue_flush", "f2fs_balance_fs",
 			// all: inodes and super blocks under writeback, direct I/O in flight, frozen file systems
