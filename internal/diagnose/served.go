@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -55,9 +56,6 @@ func (c *Case) servedMounts() map[string]*served {
 	return all
 }
 
-// fileSystem is the device of a file's file system, as mounts have it.
-func fileSystem(id sample.FileID) string { return fmt.Sprintf("%d:%d", id.Dev>>20, id.Dev&(1<<20-1)) }
-
 // servedWait is what the victim waits for file systems of daemons, or of servers:
 // the one that it waits for most, and the seconds for all of them. Waits for pages
 // are those of their files; which file system a thread sleeps in for an answer is
@@ -73,15 +71,12 @@ func (c *Case) servedWait(daemon bool) (most served, all float64) {
 		}
 	}
 	var pages float64
-	c.w.Each(sample.CacheWait, func(e sample.Entity, s *sample.Series) {
-		if e.PID != v.pid || e.File == (sample.FileID{}) {
-			return
+	for k, seconds := range figure.PageWaits(c.w, func(pid int) bool { return pid == v.pid }) {
+		pages += seconds
+		if m := mounts[k.Device]; m != nil {
+			m.wait = seconds
 		}
-		pages += s.Sum()
-		if m := mounts[fileSystem(e.File)]; m != nil {
-			m.wait += s.Sum()
-		}
-	})
+	}
 	answers := v.waits[sample.ClassNetwork]
 	if daemon {
 		answers = v.waits[sample.ClassFUSE]

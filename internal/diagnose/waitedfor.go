@@ -3,6 +3,7 @@ package diagnose
 import (
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -98,15 +99,19 @@ func (c *Case) swapWait(share float64) float64 {
 // machine: for a server, for FUSE, and for files of such file systems.
 func (c *Case) offDisk() float64 {
 	v := &c.victim
-	var all, off float64
-	c.w.Each(sample.CacheWait, func(e sample.Entity, s *sample.Series) {
-		if e.PID == v.pid && e.File != (sample.FileID{}) {
-			all += s.Sum()
-			if strings.Contains(c.w.Files[e.File].Device, ":") {
-				off += s.Sum()
-			}
+	diskless := map[string]bool{}
+	c.w.Each(sample.CacheWait, func(e sample.Entity, _ *sample.Series) {
+		if e.PID == v.pid && strings.Contains(c.w.Files[e.File].Device, ":") {
+			diskless[figure.FileSystem(e.File)] = true
 		}
 	})
+	var all, off float64
+	for k, seconds := range figure.PageWaits(c.w, func(pid int) bool { return pid == v.pid }) {
+		all += seconds
+		if diskless[k.Device] {
+			off += seconds
+		}
+	}
 	if all > 0 {
 		off *= c.reading().cached / all
 	}

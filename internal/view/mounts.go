@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
@@ -180,16 +180,15 @@ func mountUsers(w *sample.Window, q *Query, all []*servedMount) table.Table {
 	for k, r := range g.rows {
 		asked[asker{k.pid, known[k.device].fuse}] += r[sample.MountWait]
 	}
-	pages := newGroup(w, func(e sample.Entity) (user, bool) {
-		device := fileSystem(e.File)
-		return user{e.PID, device}, e.PID != 0 && e.File.Ino != 0 && known[device] != nil && (!q.narrow() || q.process(w, e.PID))
-	})
-	pages.add(sample.CacheWait)
-	for k, r := range pages.rows {
-		if g.rows[k] == nil {
-			g.rows[k] = map[sample.Metric]float64{}
+	for k, seconds := range figure.PageWaits(w, func(pid int) bool { return !q.narrow() || q.process(w, pid) }) {
+		u := user{k.PID, k.Device}
+		if known[u.device] == nil {
+			continue
 		}
-		g.rows[k][sample.CacheWait] += r[sample.CacheWait]
+		if g.rows[u] == nil {
+			g.rows[u] = map[sample.Metric]float64{}
+		}
+		g.rows[u][sample.CacheWait] = seconds
 	}
 	// Who waits since before the window began has asked for nothing in it: whose answer
 	// that is, is known where there is only one that it can be.
@@ -241,9 +240,4 @@ func onlyOf(all []*servedMount, class string) *servedMount {
 		only = s
 	}
 	return only
-}
-
-// fileSystem is the device of a file's file system, as mounts have it.
-func fileSystem(id sample.FileID) string {
-	return strconv.Itoa(int(id.Dev>>20)) + ":" + strconv.Itoa(int(id.Dev&(1<<20-1)))
 }

@@ -49,6 +49,15 @@ func TestMounts(t *testing.T) {
 	put(sample.WaitFor, sample.Entity{PID: 6, Class: "fuse"}, 2)
 	r.PutProcess(6, sample.Process{Comm: "hung"})
 	put(sample.CacheWait, sample.Entity{PID: 8, File: sample.FileID{Dev: 45, Ino: 5}}, 1.8)
+	put(sample.WaitFor, sample.Entity{PID: 8, Class: sample.ClassPage}, 1.8)
+	// through the page cache, of which it asks for some pages itself, and from a disk
+	put(sample.FuseTime, sample.Entity{Device: "0:51", PID: 5}, 1)
+	put(sample.MountWait, sample.Entity{Device: "0:51", PID: 5}, 1)
+	put(sample.WaitFor, sample.Entity{PID: 5, Class: "fuse"}, 1)
+	put(sample.CacheWait, sample.Entity{PID: 5, File: sample.FileID{Dev: 51, Ino: 7}}, 1.2)
+	put(sample.CacheWait, sample.Entity{PID: 5, File: sample.FileID{Dev: 8<<20 | 1, Ino: 7}}, 0.6)
+	put(sample.WaitFor, sample.Entity{PID: 5, Class: sample.ClassPage}, 0.8)
+	r.PutProcess(5, sample.Process{Comm: "buffered"})
 	r.PutProcess(7, sample.Process{Comm: "reader"})
 	r.PutProcess(8, sample.Process{Comm: "build"})
 	r.PutProcess(9, sample.Process{Comm: "sshfs"})
@@ -93,6 +102,7 @@ func TestMounts(t *testing.T) {
 		{"mounts", "/pool", "request_seconds", table.None()},
 		{"by_process", "reader", "waiting_threads", table.Num(0.5)},
 		{"by_process", "build", "waiting_threads", table.Num(0.9)},
+		{"by_process", "buffered", "waiting_threads", table.Num(0.6)},
 		{"by_process", "hung", "waiting_threads", table.Num(1)},
 		{"by_process", "build", "requests_per_s", table.None()},
 	} {
