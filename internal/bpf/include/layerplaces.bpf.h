@@ -347,5 +347,6 @@ __noinline u64 layer_unseen(u64 id, u32 dev)
 	}
 	if (!above)
 		above = layer_in_work(pages, &above_id);
-	return above && above->dev != dev && above_id != id ? above_id : 0;
+	/* nothing that was made for a device comes to that one: a bio whose end was not seen may still have these pages */
+	return above && above->dev != dev && above->top != dev && above_id != id ? above_id : 0;
 }

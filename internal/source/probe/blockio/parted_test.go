@@ -22,13 +22,7 @@ import (
 // after on the disk, nor those on the disk that a loop device past the page cache asks for.
 func TestALayerThatComesLater(t *testing.T) {
 	bpftest.Root(t)
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
-	if strings.HasPrefix(unix.ByteSliceToString(u.Release[:]), "5.10.") {
-		t.Skip("before Linux 5.11 no layer is followed")
-	}
+	followsLayers(t)
 	const before, after, through = 503, 509, 251 // primes
 	path, image := bpftest.File(t, 4*after), bpftest.File(t, 4*through)
 	buf := bpftest.Aligned(t, 4096)
@@ -80,5 +74,17 @@ func TestALayerThatComesLater(t *testing.T) {
 	}
 	if got, _ := w.SumWhere(sample.BlockOps, func(e sample.Entity) bool { return e.PID == os.Getpid() && e.Class == "read" && e.Device == disk }); got > through || got < through-hidden {
 		t.Errorf("%g reads of this process on %s, want %d; %g completions were hidden", got, disk, through, hidden)
+	}
+}
+
+// followsLayers skips a test on a kernel where no layer is followed.
+func followsLayers(t *testing.T) {
+	t.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(unix.ByteSliceToString(u.Release[:]), "5.10.") {
+		t.Skip("before Linux 5.11 no layer is followed")
 	}
 }
