@@ -89,6 +89,7 @@ func Open(ctx context.Context, h *host.Host, entries []Entry) *Collector {
 
 func openAll(ctx context.Context, h *host.Host, entries []Entry) (all []*opened) {
 	began := time.Now()
+	defer h.RelaxTimers()()
 	results := make([]chan result, len(entries))
 	loads := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	for i, e := range entries {
