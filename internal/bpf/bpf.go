@@ -141,11 +141,15 @@ func load(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program,
 	}
 	for i := range programs {
 		prog := &programs[i]
+		loaded := spec.Programs[prog.Name]
+		if loaded == nil { // later
+			continue
+		}
 		if prog.Tracepoint != "" && prog.Former != "" {
-			spec.Programs[prog.Name].AttachTo = prog.Tracepoint
+			loaded.AttachTo = prog.Tracepoint
 		}
 		if function := prog.function(); function != "" {
-			spec.Programs[prog.Name].AttachTo = function
+			loaded.AttachTo = function
 		}
 	}
 	for name, value := range constants {

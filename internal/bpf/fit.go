@@ -65,8 +65,8 @@ type fit struct {
 	early bool
 	// refused is why events are not asked though programs at tracepoints may be preempted.
 	refused error
-	again   func() (*ebpf.CollectionSpec, error) // reads the object once more, for late programs; nil: there are none
-	parts   bool                                 // what is for layers is loaded late
+	again   object // reads the object once more, for late programs; nil: there are none
+	parts   bool   // what is for layers is loaded late
 }
 
 // events tells whether programs are at events in place of tracepoints.
@@ -145,6 +145,18 @@ func (f *fit) fit(spec *ebpf.CollectionSpec) ([]Program, error) {
 		p.Instructions = f.instructions(p.Instructions)
 	}
 	return f.hashes(spec), nil
+}
+
+// tell is told of an object that is read for it, whole, where there is anything to tell.
+func (f *fit) tell(read object) ([]sample.Way, error) {
+	if f.refused == nil && f.lacks&(lacksStorage|lacksFetch) == 0 {
+		return nil, nil
+	}
+	spec, err := read(nil)
+	if err != nil {
+		return nil, err
+	}
+	return f.told(spec), nil
 }
 
 // told is what an object does without of which the figures depend, for people.

@@ -26,7 +26,7 @@ func (p *Probe) has(program string) bool {
 // loadLate loads the programs that were left, with the maps and constants of the
 // others: those that come after another one, or all but those.
 func (p *Probe) loadLate(after bool) error {
-	spec, err := p.fit.again()
+	spec, err := p.fit.again(nil)
 	if err != nil {
 		return fmt.Errorf("reading the BPF object again: %w", err)
 	}

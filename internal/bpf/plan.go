@@ -1,16 +1,11 @@
 package bpf
 
 import (
-	"bytes"
-	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
 	"iocause/internal/sample"
@@ -26,77 +21,13 @@ type Plan struct {
 
 // Open loads and attaches what is planned.
 func (p *Plan) Open(constants map[string]any) (*Probe, error) {
-	read := func() (*ebpf.CollectionSpec, error) { return p.read(false) }
-	spec, err := read()
-	if err != nil {
-		return nil, err
-	}
-	opened, err := openWays(spec, p.Programs, p.Capabilities, constants, read)
+	read := func(without []string) (*ebpf.CollectionSpec, error) { return p.read(false, without) }
+	opened, err := openWays(read, true, p.Programs, p.Capabilities, constants)
 	if !errors.Is(err, ErrRefused) {
 		return opened, err
 	}
-	if spec, err = p.read(true); err != nil { // for the verifier to name them
-		return nil, err
-	}
-	return openWays(spec, p.Programs, p.Capabilities, constants, read)
-}
-
-// read reads the object, with or without the lines of its source, which only the
-// verifier's messages have.
-func (p *Plan) read(lines bool) (*ebpf.CollectionSpec, error) {
-	var r io.ReaderAt = bytes.NewReader(p.Object)
-	if !lines {
-		file, err := elf.NewFile(r)
-		if err != nil {
-			return nil, fmt.Errorf("reading the BPF object: %w", err)
-		}
-		if section := file.Section(".BTF.ext"); section != nil {
-			r = &lineless{r, int64(section.Offset) + lineInfoLength}
-		}
-	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading the BPF object: %w", err)
-	}
-	if !lines {
-		for _, program := range spec.Programs {
-			nameFunctions(program.Instructions)
-		}
-	}
-	if p.LacksNothing {
-		delete(spec.Variables, "lacks")
-	}
-	return spec, nil
-}
-
-// nameFunctions gives each function its name for a line: the loader adds lines of its
-// own, and the kernel wants one of every function where there are any.
-func nameFunctions(all asm.Instructions) {
-	for i := range all {
-		if f := btf.FuncMetadata(&all[i]); f != nil {
-			all[i] = all[i].WithSource(asm.Comment(f.Name))
-		}
-	}
-}
-
-// lineInfoLength is where the header of a section .BTF.ext has how many bytes tell of
-// source lines (struct btf_ext_header of libbpf): four at least, the size of one record.
-const lineInfoLength = 20
-
-// lineless is an object of which those bytes at an offset say that there are no lines.
-type lineless struct {
-	io.ReaderAt
-	at int64
-}
-
-func (l *lineless) ReadAt(b []byte, off int64) (int, error) {
-	n, err := l.ReaderAt.ReadAt(b, off)
-	for i, x := range binary.LittleEndian.AppendUint32(nil, 4) { // as in objects for bpfel
-		if at := l.at + int64(i) - off; at >= 0 && at < int64(n) {
-			b[at] = x
-		}
-	}
-	return n, err
+	read = func(without []string) (*ebpf.CollectionSpec, error) { return p.read(true, without) } // for the verifier to name them
+	return openWays(read, true, p.Programs, p.Capabilities, constants)
 }
 
 // ReadTypes reads the types of another kernel: a BTF file, as /sys/kernel/btf/vmlinux
@@ -117,7 +48,7 @@ func ReadTypes(file string) (*Types, error) {
 // and what else it lacks of a plan. Whether it lets programs attach, and counts as it
 // should, shows only when it runs.
 func (t *Types) Foresee(plan *Plan) (ways []sample.Way, lacks []string, err error) {
-	spec, err := plan.read(false)
+	spec, err := plan.read(false, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -108,11 +108,11 @@ func hooksOf(w *Way) []string {
 // OpenWays is Open for a probe that observes something in one of several ways.
 // programs are what it has in any case; none is loaded late.
 func OpenWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, constants map[string]any) (*Probe, error) {
-	return openWays(spec, programs, capabilities, constants, nil)
+	return openWays(func(without []string) (*ebpf.CollectionSpec, error) { return copyWithout(spec, without), nil }, false, programs, capabilities, constants)
 }
 
-// openWays is OpenWays where the object can be read again for late programs.
-func openWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, constants map[string]any, again func() (*ebpf.CollectionSpec, error)) (*Probe, error) {
+// openWays is OpenWays of an object that is read for it, where programs can be loaded late.
+func openWays(read object, late bool, programs []Program, capabilities []Capability, constants map[string]any) (*Probe, error) {
 	types, err := prepared()
 	if err != nil {
 		return nil, err
@@ -125,40 +125,37 @@ func openWays(spec *ebpf.CollectionSpec, programs []Program, capabilities []Capa
 	if err != nil {
 		return nil, err
 	}
-	if again != nil && slices.ContainsFunc(programs, func(p Program) bool { return p.Late }) {
-		fit.again = again
+	if late && slices.ContainsFunc(programs, func(p Program) bool { return p.Late }) {
+		fit.again = read
 		fit.parts = slices.ContainsFunc(programs, func(p Program) bool { return p.Late && p.After == "" })
 	}
-	p, err := openBy(types, fit, spec, programs, capabilities, forced, constants)
+	p, err := openBy(types, fit, read, programs, capabilities, forced, constants)
 	var hook *hookError
 	if errors.As(err, &hook) && hook.event {
 		fit.refused = err
-		return openBy(types, fit, spec, programs, capabilities, forced, constants)
+		return openBy(types, fit, read, programs, capabilities, forced, constants)
 	}
 	return p, err
 }
 
 // openBy is OpenWays on a kernel of which it is known what it lacks.
-func openBy(types *Types, fit *fit, spec *ebpf.CollectionSpec, programs []Program, capabilities []Capability, forced map[string]string, constants map[string]any) (*Probe, error) {
+func openBy(types *Types, fit *fit, read object, programs []Program, capabilities []Capability, forced map[string]string, constants map[string]any) (*Probe, error) {
 	programs, capabilities, unused := inPlace(fit.events(), programs, capabilities)
-	constants = maps.Clone(constants)
-	if constants == nil {
-		constants = map[string]any{}
-	}
-	if spec.Variables["by_events"] != nil && fit.events() {
-		constants["by_events"] = uint32(1)
-	}
 	choices, err := choose(types, capabilities, forced)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		p, culprit, err := attempt(types, fit, spec, unused, programs, choices, constants)
+		p, culprit, err := attempt(types, fit, read, unused, programs, choices, constants)
 		if err == nil {
 			for _, c := range choices {
 				p.ways = append(p.ways, c.told())
 			}
-			p.ways = append(p.ways, fit.told(spec)...)
+			told, err := fit.tell(read)
+			if err != nil {
+				return nil, errors.Join(err, p.Close())
+			}
+			p.ways = append(p.ways, told...)
 			return p, nil
 		}
 		var hook *hookError
@@ -200,8 +197,11 @@ func (e *noWay) Unwrap() error { return e.last }
 
 // attempt opens the probe with the first way of each capability. Where that fails
 // because of one of them, it is the culprit.
-func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, unused []string, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
+func attempt(types *Types, fit *fit, read object, unused []string, programs []Program, choices []*choice, constants map[string]any) (*Probe, *choice, error) {
 	unused, programs, constants = slices.Clone(unused), slices.Clone(programs), maps.Clone(constants)
+	if constants == nil {
+		constants = map[string]any{}
+	}
 	for _, c := range choices {
 		for w := range c.Ways {
 			for i := range c.Ways[w].Programs {
@@ -215,7 +215,19 @@ func attempt(types *Types, fit *fit, spec *ebpf.CollectionSpec, unused []string,
 			maps.Copy(constants, c.left[0].Constants)
 		}
 	}
-	p, err := load(types, fit, copyWithout(spec, unused), programs, constants)
+	for i := range programs {
+		if programs[i].Late && fit.again != nil {
+			unused = append(unused, programs[i].Name)
+		}
+	}
+	spec, err := read(unused)
+	if err != nil {
+		return nil, nil, err
+	}
+	if spec.Variables["by_events"] != nil && fit.events() {
+		constants["by_events"] = uint32(1)
+	}
+	p, err := load(types, fit, spec, programs, constants)
 	var hook *hookError
 	if errors.As(err, &hook) {
 		for _, c := range choices {
