@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -27,6 +28,7 @@ func Open(ctx context.Context, h *host.Host, sources []source.Entry, limit time.
 	open, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	rest := h.Hurry()
+	defer loadFreely()()
 	w := &Watch{source.Open(open, h, sources), h, rest}
 	w.StandIn(source.StandIns())
 	if ctx.Err() != nil {
@@ -34,6 +36,20 @@ func Open(ctx context.Context, h *host.Host, sources []source.Entry, limit time.
 		return nil, session.TooEarly(ctx)
 	}
 	return w, nil
+}
+
+// loadFreely lets half as much garbage again lie around as usual while kernel programs
+// are loaded, until undo is called, where the process has no stricter rule of its own, as
+// agents have: the loader leaves 15 MB of it, and to look for that takes a tenth of the
+// processor's time.
+func loadFreely() (undo func()) {
+	const usual, free = 100, 150
+	before := debug.SetGCPercent(free)
+	undo = func() { debug.SetGCPercent(before) }
+	if before != usual {
+		undo()
+	}
+	return undo
 }
 
 // Run is what is to be observed.
