@@ -159,20 +159,53 @@ static __always_inline u64 hash_of(struct inode *inode)
 	return (inode->i_ino + ((u64)inode->i_sb->s_dev << 40)) * 0x9E3779B97F4A7C15ULL;
 }
 
+/* The pages of a folio that may be watched, run by run. */
+struct folio_runs {
+	u64 file, first, last, memcg;
+};
+
+static __always_inline u32 runs_of(struct folio_runs *x, struct folio *folio)
+{
+	x->file = hash_of(FOLIO(folio, mapping)->host);
+	x->first = FOLIO(folio, index);
+	x->last = x->first + folio_pages(folio) - 1;
+	return (x->last >> RUN_SHIFT) - (x->first >> RUN_SHIFT) + 1;
+}
+
+static long run_comes_back(u32 i, struct folio_runs *x)
+{
+	u64 page = watched_page(x->file, (x->first >> RUN_SHIFT) + i);
+
+	if (page >= x->first && page <= x->last)
+		comes_back(x->file, page);
+	return 0;
+}
+
+static long run_goes_away(u32 i, struct folio_runs *x)
+{
+	u64 page = watched_page(x->file, (x->first >> RUN_SHIFT) + i);
+
+	if (page >= x->first && page <= x->last)
+		goes_away(x->file, page, x->memcg);
+	return 0;
+}
+
+/* Most folios lie in one run, or the verifier would look at as many rounds as there may be. */
+#define EACH_RUN(n, step, x)                                 \
+	do {                                                 \
+		if ((n) == 1)                                \
+			step(0, x);                          \
+		else                                         \
+			LOOP(RUNS, n, step, step, x);        \
+	} while (0)
+
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int COUNTING_TWICE(TWICE_RETURN, on_return, struct folio *folio)
 {
-	u64 file = hash_of(FOLIO(folio, mapping)->host), first = FOLIO(folio, index), last = first + folio_pages(folio) - 1, page;
+	struct folio_runs x = {};
+	u32 n = runs_of(&x, folio);
 
-	for (u32 i = 0; i < RUNS; i++) {
-		u64 run = (first >> RUN_SHIFT) + i;
-
-		if (run > last >> RUN_SHIFT)
-			break;
-		page = watched_page(file, run);
-		if (page >= first && page <= last)
-			comes_back(file, page);
-	}
+	EACH_RUN(n, run_comes_back, &x);
 	return 0;
 }
 
@@ -180,22 +213,13 @@ int COUNTING_TWICE(TWICE_RETURN, on_return, struct folio *folio)
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int COUNTING(on_evict, struct folio *folio)
 {
-	u64 file, first, last, page, memcg;
+	struct folio_runs x = {};
+	u32 n;
 
 	if (!(TASK(current_task(), flags) & PF_MEMALLOC))
 		return 0;
-	file = hash_of(FOLIO(folio, mapping)->host);
-	first = FOLIO(folio, index);
-	last = first + folio_pages(folio) - 1;
-	memcg = bpf_core_field_exists(folio->memcg_data) ? memcg_of(folio->memcg_data) : folio_memcg(folio);
-	for (u32 i = 0; i < RUNS; i++) {
-		u64 run = (first >> RUN_SHIFT) + i;
-
-		if (run > last >> RUN_SHIFT)
-			break;
-		page = watched_page(file, run);
-		if (page >= first && page <= last)
-			goes_away(file, page, memcg);
-	}
+	n = runs_of(&x, folio);
+	x.memcg = bpf_core_field_exists(folio->memcg_data) ? memcg_of(folio->memcg_data) : folio_memcg(folio);
+	EACH_RUN(n, run_goes_away, &x);
 	return 0;
 }
