@@ -123,7 +123,8 @@ func TestShortLived(t *testing.T) {
 	if begun > ends || uint64(begun) < told() || completed() != uint64(ends) {
 		t.Errorf("%d short processes were seen, and %d reads of that size, want %d; %d were told of", begun, completed(), ends, told())
 	}
-	if reads != told() {
+	// one that completes while the program of two lines runs may be counted by the copy of ours
+	if reads < told() || reads > completed() {
 		t.Errorf("%d reads of %d short processes were seen; the kernel ran a program for %d of %d completions", reads, ends, told(), completed())
 	}
 }

@@ -44,6 +44,10 @@ const (
 // decode reads a window that began at start.
 func decode(from []byte, start time.Time, length time.Duration) (*Record, error) {
 	d := &decoder{rest: from, texts: []string{""}}
+	return d.record(start, length)
+}
+
+func (d *decoder) record(start time.Time, length time.Duration) (*Record, error) {
 	r := &Record{Window: sample.NewWindow(start, length)}
 	w := r.Window
 	w.Told = d.uint()&flagTold != 0

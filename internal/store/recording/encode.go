@@ -39,10 +39,11 @@ type encoder struct {
 	times    []time.Duration
 	entities map[sample.Entity]uint64
 	things   []sample.Entity
+	memory   int // bytes that a reader will count
 }
 
-// encode appends a window.
-func encode(to []byte, r *Record) []byte {
+// encode appends a window, and tells how much memory a reader will count for it.
+func encode(to []byte, r *Record) (_ []byte, memory int) {
 	e := &encoder{texts: map[string]uint64{"": 0}, instants: map[time.Duration]uint64{}, entities: map[sample.Entity]uint64{}}
 	w := r.Window
 	e.survey(w)
@@ -50,7 +51,7 @@ func encode(to []byte, r *Record) []byte {
 	e.files(w)
 	e.gaps(w)
 	metrics := w.Metrics()
-	e.uint(uint64(len(metrics)))
+	e.count(len(metrics), sizeMetric)
 	for _, m := range metrics {
 		e.metric(w, m)
 	}
@@ -62,7 +63,9 @@ func encode(to []byte, r *Record) []byte {
 	to = appendValue(to, r.Cost.CPUSeconds)
 	to = binary.AppendVarint(to, r.Cost.RSSBytes)
 	to = binary.AppendUvarint(to, uint64(len(e.inOrder)))
+	e.memory += len(e.inOrder)*sizeText + len(e.times)*sizeTime
 	for _, s := range e.inOrder {
+		e.memory += len(s)
 		to = binary.AppendUvarint(to, uint64(len(s)))
 		to = append(to, s...)
 	}
@@ -72,7 +75,13 @@ func encode(to []byte, r *Record) []byte {
 		to = binary.AppendVarint(to, int64(t-before))
 		before = t
 	}
-	return append(to, e.body...)
+	return append(to, e.body...), e.memory
+}
+
+// count writes how many things follow, each of which takes that many bytes of memory.
+func (e *encoder) count(n, size int) {
+	e.memory += n * size
+	e.uint(uint64(n))
 }
 
 func (e *encoder) uint(v uint64) { e.body = binary.AppendUvarint(e.body, v) }
@@ -105,7 +114,7 @@ func (e *encoder) survey(w *sample.Window) {
 		e.instants[t] = uint64(i)
 	}
 	e.things = slices.SortedFunc(maps.Keys(e.entities), compareEntities)
-	e.uint(uint64(len(e.things)))
+	e.count(len(e.things), sizeEntity)
 	var before sample.Entity
 	for i, x := range e.things {
 		e.entities[x] = uint64(i)
@@ -125,7 +134,7 @@ func compareEntities(a, b sample.Entity) int {
 }
 
 func (e *encoder) processes(w *sample.Window) {
-	e.uint(uint64(len(w.Processes)))
+	e.count(len(w.Processes), sizeProcess)
 	before := 0
 	for _, pid := range slices.Sorted(maps.Keys(w.Processes)) {
 		p := w.Processes[pid]
@@ -150,7 +159,7 @@ func (e *encoder) processes(w *sample.Window) {
 }
 
 func (e *encoder) files(w *sample.Window) {
-	e.uint(uint64(len(w.Files)))
+	e.count(len(w.Files), sizeFile)
 	ids := slices.SortedFunc(maps.Keys(w.Files), func(a, b sample.FileID) int {
 		return cmp.Or(cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Ino, b.Ino))
 	})
@@ -173,11 +182,11 @@ func (e *encoder) files(w *sample.Window) {
 }
 
 func (e *encoder) gaps(w *sample.Window) {
-	e.uint(uint64(len(w.Gaps)))
+	e.count(len(w.Gaps), sizeGap)
 	for _, g := range w.Gaps {
 		e.text(g.Source)
 		e.text(g.Why)
-		e.uint(uint64(len(g.Metrics)))
+		e.count(len(g.Metrics), sizeText)
 		for _, m := range g.Metrics {
 			e.text(string(m))
 		}
@@ -190,13 +199,13 @@ func (e *encoder) metric(w *sample.Window, m sample.Metric) {
 	e.text(string(m))
 	series := map[uint64]*sample.Series{}
 	w.Each(m, func(x sample.Entity, s *sample.Series) { series[e.entities[x]] = s })
-	e.uint(uint64(len(series)))
+	e.count(len(series), sizeSeries)
 	before := uint64(0)
 	for _, n := range slices.Sorted(maps.Keys(series)) {
 		s := series[n]
 		e.uint(n - before)
 		e.text(s.Source)
-		e.uint(uint64(len(s.Points)))
+		e.count(len(s.Points), sizePoint)
 		at := int64(0)
 		for _, p := range s.Points {
 			now := int64(e.instants[p.At])
@@ -208,7 +217,7 @@ func (e *encoder) metric(w *sample.Window, m sample.Metric) {
 	}
 	histograms := map[uint64]*sample.Hist{}
 	w.EachHistogram(m, func(x sample.Entity, h *sample.Hist) { histograms[e.entities[x]] = h })
-	e.uint(uint64(len(histograms)))
+	e.count(len(histograms), sizeHist)
 	before = 0
 	for _, n := range slices.Sorted(maps.Keys(histograms)) {
 		e.uint(n - before)

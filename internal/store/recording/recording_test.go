@@ -50,9 +50,14 @@ func some(seed uint64, start time.Time) *Record {
 	return &Record{Window: w, Cost: Cost{CPUSeconds: 0.125, RSSBytes: 1 << 25}}
 }
 
+func encoded(r *Record) []byte {
+	b, _ := encode(nil, r)
+	return b
+}
+
 // same compares two records to the last bit of every number.
 func same(a, b *Record) bool {
-	return bytes.Equal(encode(nil, a), encode(nil, b)) && a.Window.Start.Equal(b.Window.Start) && a.Window.Length == b.Window.Length
+	return bytes.Equal(encoded(a), encoded(b)) && a.Window.Start.Equal(b.Window.Start) && a.Window.Length == b.Window.Length
 }
 
 // sameWindow compares without the encoder, but for what is not equal to itself.
@@ -396,6 +401,56 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
+// TestWindowThatReadersRefuse writes one of so many busy processes that a reader would not
+// believe it: what it has of the machine is read, the rest is told as a gap, and the next
+// window has all.
+func TestWindowThatReadersRefuse(t *testing.T) {
+	rec, random := sample.NewRecorder(time.Unix(1700000000, 0)), rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Header{Program: "test", Began: time.Unix(1700000000, 0), Interval: 1})
+	require.NoError(t, err)
+	large := machine(50_000, 50_000, 0, rec, random)
+	require.NoError(t, w.Window(&Record{Window: large}))
+	require.NoError(t, w.Window(&Record{Window: machine(50_000, 100, 1, rec, random)}))
+	require.NoError(t, w.End(End{}))
+	r, records := read(t, b.Bytes())
+	if losses, _ := r.Losses(); len(losses) > 0 || len(records) != 2 {
+		t.Fatalf("%d windows, lost: %+v", len(records), losses)
+	}
+	kept, machines := records[0].Window, 0
+	for _, m := range large.Metrics() {
+		large.Each(m, func(e sample.Entity, s *sample.Series) {
+			if got := kept.Get(m, e); (got != nil) != (e == sample.Entity{}) {
+				t.Fatalf("%s of %+v: %v", m, e, got)
+			} else if got != nil && fmt.Sprint(got.Points) == fmt.Sprint(s.Points) {
+				machines++
+			}
+		})
+	}
+	if n := len(kept.Metrics()); machines == 0 || machines != n || len(kept.Processes)+len(kept.Files) > 0 {
+		t.Errorf("%d of %d figures of the machine are as they were; %d processes, %d files", machines, n, len(kept.Processes), len(kept.Files))
+	}
+	if why := kept.WhyAbsent(sample.ProcUser); !strings.Contains(why, "50000 processes and 50000 files") {
+		t.Errorf("why there are no figures of processes: %q", why)
+	}
+	if got := records[1].Window; len(got.Processes) != 50_000 || !got.Has(sample.ProcUser) || len(got.Gaps) > 0 {
+		t.Errorf("the next window has %d processes, %v", len(got.Processes), got.Gaps)
+	}
+}
+
+// TestMemoryIsForeseen: the writer counts what the reader will.
+func TestMemoryIsForeseen(t *testing.T) {
+	for _, r := range []*Record{some(1, time.Unix(1, 0)), some(2, time.Unix(1, 0)), {Window: machine(500, 100, 0, sample.NewRecorder(time.Unix(1700000000, 0)), rand.New(rand.NewPCG(1, 2)))}} {
+		b, memory := encode(nil, r)
+		d := &decoder{rest: b, texts: []string{""}}
+		_, err := d.record(r.Window.Start, r.Window.Length)
+		require.NoError(t, err)
+		if memory != d.spent || memory == 0 {
+			t.Errorf("%d bytes are foreseen, %d are counted", memory, d.spent)
+		}
+	}
+}
+
 // Bytes and time of a window by processes on the machine, and of these by how
 // many did something.
 func BenchmarkWindow(b *testing.B) {
@@ -444,14 +499,14 @@ func FuzzReader(f *testing.F) {
 // Whatever can be decoded is written and read again as the same.
 func FuzzDecode(f *testing.F) {
 	start := time.Unix(1, 0)
-	f.Add(encode(nil, some(1, start)))
-	f.Add(encode(nil, some(2, start)))
+	f.Add(encoded(some(1, start)))
+	f.Add(encoded(some(2, start)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := decode(b, start, time.Second)
 		if err != nil {
 			return
 		}
-		again, err := decode(encode(nil, r), start, time.Second)
+		again, err := decode(encoded(r), start, time.Second)
 		if err != nil || !same(r, again) {
 			t.Fatalf("written and read again it is another: %v", err)
 		}
@@ -462,7 +517,7 @@ func FuzzDecode(f *testing.F) {
 // is a window that can be written and read again.
 func TestMutatedContent(t *testing.T) {
 	start := time.Unix(1, 0)
-	good := encode(nil, some(1, start))
+	good := encoded(some(1, start))
 	r := rand.New(rand.NewPCG(7, 7))
 	refused := 0
 	for range 2000 {
@@ -478,7 +533,7 @@ func TestMutatedContent(t *testing.T) {
 			refused++
 			continue
 		}
-		if again, err := decode(encode(nil, got), start, time.Second); err != nil || !same(got, again) {
+		if again, err := decode(encoded(got), start, time.Second); err != nil || !same(got, again) {
 			t.Fatalf("written and read again it is another: %v", err)
 		}
 	}

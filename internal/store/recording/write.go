@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -61,9 +62,14 @@ func newWriter(to io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error)
 	return w, w.put(kindHeader, text, h.Began, 0)
 }
 
-// Window writes one window.
+// Window writes one window. What readers would refuse, of tens of thousands of processes
+// that each did something, is written without these, which a gap tells.
 func (w *Writer) Window(r *Record) error {
-	w.plain = encode(w.plain[:0], w.thinned(r))
+	thin, memory := w.thinned(r), 0
+	if w.plain, memory = encode(w.plain[:0], thin); memory > mostMemory || len(w.plain) > mostUnpacked {
+		w.plain, _ = encode(w.plain[:0], withoutProcesses(thin))
+		w.processes, w.files = nil, nil // which are not in the file
+	}
 	w.record = w.record[:0]
 	if err := w.put(kindWindow, w.plain, r.Window.Start, r.Window.Length); err != nil {
 		return err
@@ -87,6 +93,34 @@ func (w *Writer) thinned(r *Record) *Record {
 	thin.Processes, w.processes = wanted(r.Window.Processes, processes, w.processes, w.windows)
 	thin.Files, w.files = wanted(r.Window.Files, files, w.files, w.windows)
 	return &Record{Window: &thin, Cost: r.Cost}
+}
+
+// withoutProcesses is a record without the figures of processes and files.
+func withoutProcesses(r *Record) *Record {
+	all := r.Window
+	w := sample.NewWindow(all.Start, all.Length)
+	w.Told = all.Told
+	gap := sample.Gap{Why: fmt.Sprintf("the figures of %d processes and %d files take more than the %d MiB that a reader believes of one window: record shorter intervals",
+		len(all.Processes), len(all.Files), mostMemory>>20)}
+	ofMachine := func(e sample.Entity) bool { return e.PID == 0 && e.File == sample.FileID{} }
+	for _, m := range all.Metrics() {
+		left := false
+		all.Each(m, func(e sample.Entity, s *sample.Series) {
+			if left = left || !ofMachine(e); ofMachine(e) {
+				w.SetSeries(m, e, s)
+			}
+		})
+		all.EachHistogram(m, func(e sample.Entity, h *sample.Hist) {
+			if left = left || !ofMachine(e); ofMachine(e) {
+				w.SetHistogram(m, e, h)
+			}
+		})
+		if left {
+			gap.Metrics = append(gap.Metrics, m)
+		}
+	}
+	w.Gaps = append(slices.Clip(all.Gaps), gap)
+	return &Record{Window: w, Cost: r.Cost}
 }
 
 // wanted chooses what is to be written, and what is known to be written then.
