@@ -348,15 +348,25 @@ __noinline int far_bin(u32 dev, u64 bin, u32 bytes, u64 ns, u32 tgid)
 	return 0;
 }
 
-static __always_inline void add_failure(struct request_info *info, u32 status, u64 ns)
+__noinline int add_failure(u64 id, u32 status, u64 ns)
 {
-	struct failure_key key = { .tgid = info->tgid, .dev = info->dev, .op = info->op, .status = status };
-	struct failure *f = ROW(failures, &key, &no_failure, lost_rows);
+	struct failure_key key = { .status = status };
+	struct request_info *info;
+	struct failure *f;
+	struct spot at;
 
+	info = in_flight(id, &at);
+	if (!info)
+		return 0;
+	key.tgid = info->tgid;
+	key.dev = info->dev;
+	key.op = info->op;
+	f = ROW(failures, &key, &no_failure, lost_rows);
 	if (f) {
 		ADD(f->ops, 1);
 		ADD(f->ns, ns);
 	}
+	return 0;
 }
 
 /* Back into the queue: the device was busy, or is to try again. */
@@ -365,10 +375,11 @@ int COUNTING(on_requeue, struct request *rq)
 {
 	struct request_info *info;
 	struct spot at;
+	u64 id = as_number(ctx[0]);
 
-	info = in_flight(as_number(ctx[0]), &at);
+	info = in_flight(id, &at);
 	if (info)
-		add_failure(info, STATUS_REQUEUED, bpf_ktime_get_ns() - start_of(rq, info));
+		add_failure(id, STATUS_REQUEUED, bpf_ktime_get_ns() - start_of(rq, info));
 	return 0;
 }
 
@@ -441,7 +452,7 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 	else
 		far_io(id, done, queue, device_ns, error != 0);
 	if (error)
-		add_failure(info, request_status(error), queue + device_ns);
+		add_failure(id, request_status(error), queue + device_ns);
 	place = info->near - 1U;
 	near = bpf_map_lookup_elem(&near_devices, &place);
 	if (near) {

@@ -22,7 +22,7 @@ static __always_inline struct account *account_at(struct file_key *key, struct i
 		ADD(lost_accounts, 1);
 		return 0;
 	}
-	note_path(inode, key->ino, key->dev);
+	note_path(as_number((u64)inode), key->ino, key->dev);
 	note(task, key->tgid);
 	return a;
 }

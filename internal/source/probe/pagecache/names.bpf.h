@@ -7,8 +7,8 @@
 #include "twice.bpf.h"
 
 /*
- * As note_process and note_path do, of addresses: functions that are not static the
- * verifier looks at once in a program, and not once for each way to them.
+ * As note_process does, of an address: functions that are not static the verifier looks at
+ * once in a program, and not once for each way to them.
  */
 __noinline int note_leader_once(u64 leader, u32 tgid)
 {
@@ -21,7 +21,7 @@ static __always_inline void note(struct task_struct *t, u32 tgid)
 }
 
 /* The names on the way from an inode up to its file system's root. */
-static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
+__noinline int note_path(u64 inode, u64 ino, u64 dev)
 {
 	struct inode_key key = { .ino = ino, .dev = dev };
 	struct path *p;
@@ -38,7 +38,7 @@ static __noinline int note_path(struct inode *inode, u64 ino, u64 dev)
 		ADD(lost_paths, 1);
 		return 0;
 	}
-	path_of(p, inode);
+	path_of(p, (struct inode *)inode);
 	if (bpf_map_update_elem(&paths, &key, p, BPF_NOEXIST))
 		ADD(lost_paths, 1);
 	p->busy = 0;
