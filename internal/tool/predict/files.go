@@ -25,6 +25,9 @@ type HeldFile struct {
 // mostFiles is how many are listed.
 const mostFiles = 10
 
+// leastHeld is the part of the memory that a file must take to be worth a line.
+const leastHeld = 0.005
+
 // known is the files that the processes in question have open.
 func (o *Observer) known(chosen func(int, string) bool) map[sample.FileID]host.OpenFile {
 	files, looked := map[sample.FileID]host.OpenFile{}, map[int32]bool{}
@@ -92,7 +95,9 @@ func (w *whole) files() []HeldFile {
 	}
 	var all []HeldFile
 	for _, f := range by {
-		all = append(all, *f)
+		if max(f.Half, f.Now, f.Knee) >= leastHeld*float64(now) {
+			all = append(all, *f)
+		}
 	}
 	slices.SortFunc(all, func(a, b HeldFile) int {
 		return cmp.Or(cmp.Compare(b.Knee, a.Knee), cmp.Compare(b.Now, a.Now), cmp.Compare(a.Path, b.Path))
