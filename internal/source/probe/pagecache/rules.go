@@ -1,6 +1,8 @@
 package pagecache
 
 import (
+	"slices"
+
 	"iocause/internal/bpf"
 	"iocause/internal/host"
 	"iocause/internal/sample"
@@ -80,18 +82,11 @@ func waitIn() map[string][]string {
 // locks and memory, which other probes count, and for other processes. Unless a
 // function further out says what it waits for.
 func noIO() []string {
-	return []string{
-		"rwsem_down_read_slowpath", "rwsem_down_write_slowpath", "__mutex_lock", "__mutex_lock_slowpath",
-		"__mutex_lock_killable_slowpath", "mutex_lock", "mutex_lock_killable", "percpu_rwsem_wait",
-		"__percpu_down_read", "percpu_down_write", "rt_mutex_slowlock", "__rt_mutex_slowlock", "__down", "__down_killable", "__down_common", "down_write",
-		"down_read", "__lock_sock",
-		"vma_start_write", "__vma_start_write", "vma_start_write_killable", "vma_mark_detached", "__vma_exclude_readers",
-		"throttle_direct_reclaim", "reclaim_throttle", "shrink_inactive_list", "try_to_free_pages", "try_to_free_mem_cgroup_pages",
-		"mem_cgroup_handle_over_high", "__mem_cgroup_handle_over_high",
-		"wait_for_vfork_done", "kernel_clone", "do_freezer_trap", "__refrigerator", "ptrace_stop", "do_signal_stop",
+	return slices.Concat(bpf.LockSleeps(), bpf.MappingSleeps(), bpf.ReclaimSleeps(), bpf.ForkSleeps(), bpf.StoppedSleeps(), []string{
+		"__mutex_lock_killable_slowpath", "mutex_lock_killable", "percpu_down_write", "__down_killable", "__down_common", "__lock_sock",
 		// files of the kernel's own: no file system is waited for
 		"kernfs_fop_write_iter", "proc_sys_call_handler",
-	}
+	})
 }
 
 // readRules looks the functions of waitIn and noIO up.

@@ -40,23 +40,15 @@ func waitIn() map[State][]string {
 			"raid1_read_request", "raid10_read_request", "blk_mq_freeze_queue_wait", "bch_btree_node_read", "dm_wait_for_completion",
 			"__blkdev_issue_flush", "read_events",
 		},
-		Reclaim: {
-			"throttle_direct_reclaim", "reclaim_throttle", "shrink_inactive_list", "try_to_free_pages", "try_to_free_mem_cgroup_pages",
-			"mem_cgroup_handle_over_high", "__mem_cgroup_handle_over_high",
-		},
+		Reclaim:    bpf.ReclaimSleeps(),
 		DirtyPause: {"balance_dirty_pages", "balance_dirty_pages_ratelimited_flags"},
-		MmapLock: {
-			"vma_start_write", "__vma_start_write", "vma_start_write_killable", "vma_mark_detached", "__vma_exclude_readers",
-		},
+		MmapLock:   bpf.MappingSleeps(),
 		// The tracepoints tell these; the names count for threads that waited
 		// before we looked, and on kernels before 5.19.
-		KernelLock: {
-			"rwsem_down_read_slowpath", "rwsem_down_write_slowpath", "__mutex_lock", "__mutex_lock_slowpath", "mutex_lock",
-			"percpu_rwsem_wait", "__percpu_down_read", "rt_mutex_slowlock", "__rt_mutex_slowlock", "__down", "down_write", "down_read",
-		},
-		Idle:    {"wait_for_vfork_done", "kernel_clone"},
-		Stopped: {"do_freezer_trap", "__refrigerator", "ptrace_stop", "do_signal_stop"},
-		Network: {"sk_stream_wait_memory", "wait_for_connect", "sk_wait_data", "__lock_sock"},
+		KernelLock: bpf.LockSleeps(),
+		Idle:       bpf.ForkSleeps(),
+		Stopped:    bpf.StoppedSleeps(),
+		Network:    {"sk_stream_wait_memory", "wait_for_connect", "sk_wait_data", "__lock_sock"},
 	}
 }
 
