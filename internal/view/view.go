@@ -108,8 +108,7 @@ func name(w *sample.Window, id sample.FileID) string {
 	case f.Path == "" && id.Ino == 0:
 		return ""
 	case f.Path == "":
-		return "inode " + strconv.FormatUint(id.Ino, 10) + " of device " +
-			strconv.Itoa(int(id.Dev>>20)) + ":" + strconv.Itoa(int(id.Dev&(1<<20-1)))
+		return "inode " + strconv.FormatUint(id.Ino, 10) + " of device " + figure.FileSystem(id)
 	}
 	return f.Path
 }

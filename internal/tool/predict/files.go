@@ -67,7 +67,7 @@ func (w *whole) name(id sample.FileID) string {
 	if f, ok := w.open[id]; ok {
 		return f.Path
 	}
-	return fmt.Sprintf("file %d of device %d:%d", id.Ino, id.Dev>>20, id.Dev&(1<<20-1))
+	return fmt.Sprintf("file %d of device %s", id.Ino, host.DevNumber(id.Dev))
 }
 
 // files are those of which most is in the cache, with what half of the memory and the
