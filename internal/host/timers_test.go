@@ -1,19 +1,23 @@
-package host
+package host_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"runtime"
 	"testing"
 
+	"iocause/internal/bpf/bpftest"
+	"iocause/internal/host"
 	"iocause/internal/require"
 )
 
 // TestRelaxTimers relaxes the timers of all threads, those that are started meanwhile as
 // well, and sets all back.
 func TestRelaxTimers(t *testing.T) {
-	if !Live().HasCapability(capSysNice) {
-		t.Skip("only with CAP_SYS_NICE may timers of other threads be changed")
+	const capSysNice = 23
+	if !host.Live().HasCapability(capSysNice) {
+		bpftest.Need(t, "root", errors.New("CAP_SYS_NICE, to change timers of other threads"))
 	}
 	slacks := func() map[string]int {
 		n := map[string]int{}
@@ -27,7 +31,7 @@ func TestRelaxTimers(t *testing.T) {
 		return n
 	}
 	before := slacks()
-	undo := Live().RelaxTimers()
+	undo := host.Live().RelaxTimers()
 	hold, held := make(chan bool), make(chan bool)
 	defer close(hold)
 	for range 20 { // threads of their own, each of which another one has to start
@@ -42,7 +46,7 @@ func TestRelaxTimers(t *testing.T) {
 	if got := slacks(); len(got) != 1 || got["1000000"] < 20 {
 		t.Errorf("ns that timers may be late, with the number of threads: %v, want 1000000 for all", got)
 	}
-	Live().RelaxTimers()() // of who comes second nothing is undone
+	host.Live().RelaxTimers()() // of who comes second nothing is undone
 	if got := slacks(); len(got) != 1 || got["1000000"] < 20 {
 		t.Errorf("%v after another one, want 1000000 for all", got)
 	}
