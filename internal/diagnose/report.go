@@ -114,6 +114,9 @@ type Report struct {
 	When *When `json:"when,omitempty"`
 	// Operations are what requests to the victim's device took, by kind.
 	Operations []Operation `json:"operations,omitempty"`
+	// Layers are what each layer below the victim's file system took of an I/O, from
+	// the top; none where it is on a disk itself.
+	Layers []LayerTime `json:"layers,omitempty"`
 	// Memory is who holds it, where the cause is a want of memory.
 	Memory []Holder `json:"memory,omitempty"`
 }

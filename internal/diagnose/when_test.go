@@ -135,6 +135,39 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// Of the layers of two volumes on one disk those are told that the victim's I/O went
+// through, and none where the disk has no layers or nothing was followed.
+func TestLayers(t *testing.T) {
+	stacks := func(own map[string]float64) *sample.Window {
+		return recordedWindow(func(r *sample.Recorder) {
+			e := sample.Entity{PID: 7, Device: "dm-1", Class: "write"}
+			r.Put(sample.BlockOps, e, 100, "test")
+			r.Put(sample.BlockDeviceTime, e, 4, "test")
+			for _, top := range []string{"dm-0", "dm-1"} {
+				r.Put(sample.DeviceKind, sample.Entity{Device: top, Class: "dm-delay"}, 1, "test")
+				r.Put(sample.DeviceOn, sample.Entity{Device: top, Class: "vda"}, 1, "test")
+				if own[top] == 0 {
+					continue
+				}
+				for device, v := range map[string][2]float64{top: {own[top] + 1, own[top]}, "vda": {1, 1}} {
+					at := sample.Entity{Device: device, Class: "write " + top}
+					r.Put(sample.LayerOps, at, 100, "test")
+					r.Put(sample.LayerTime, at, v[0], "test")
+					r.Put(sample.LayerOwnTime, at, v[1], "tp:block_bio_complete")
+				}
+			}
+		})
+	}
+	got := Judge(stacks(map[string]float64{"dm-0": 9, "dm-1": 3}), Target{}).Layers
+	if len(got) != 2 || got[0].Name() != "dm-1 (dm-delay)" || got[0].Each != 0.04 || got[0].Own != 0.03 || got[0].Share != 0.75 || got[0].PerSec != 10 ||
+		got[1].Device != "vda" || got[1].Level != 1 || got[1].Share != 0.25 || got[1].Source != "tp:block_bio_complete" {
+		t.Errorf("%+v", got)
+	}
+	if got := Judge(stacks(map[string]float64{"dm-0": 9}), Target{}).Layers; got != nil {
+		t.Errorf("the layers of another volume: %+v", got)
+	}
+}
+
 func TestHolders(t *testing.T) {
 	w := recordedWindow(func(r *sample.Recorder) {
 		r.PutProcess(9, sample.Process{Comm: "heap", MemoryCgroup: "/b/c"})

@@ -109,6 +109,20 @@ func (s Stack) Residual() (share float64, ok bool) {
 	return rest / s[0].Seconds, true
 }
 
+// Slowest is the layer that itself takes most of the time, and its share of the time
+// of the top; nil where nothing was counted.
+func (s Stack) Slowest() (l *Layer, share float64) {
+	if len(s) == 0 || s[0].Seconds <= 0 {
+		return nil, 0
+	}
+	for i := range s {
+		if l == nil || s[i].Own > l.Own {
+			l = &s[i]
+		}
+	}
+	return l, l.Own / s[0].Seconds
+}
+
 // Name is what people call a layer: "dm-1 (dm-crypt luks)", and the disk's name alone.
 func (l *Layer) Name() string {
 	what := strings.TrimSpace(l.Kind + " " + l.Label)

@@ -3,12 +3,13 @@ package view
 import (
 	"cmp"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 	"iocause/internal/table"
 )
 
 // FilesSources are the sources that Files reads.
-func FilesSources() []string { return []string{"pagecache", "blockio", "writeback"} }
+func FilesSources() []string { return []string{"pagecache", "blockio", "writeback", "queue"} }
 
 // FilesBy are the rows that Files can show.
 func FilesBy() []string { return []string{"file", "process"} }
@@ -59,7 +60,9 @@ func Files(w *sample.Window, q *Query) []table.Table {
 		t.Columns = append(t.Columns,
 			table.Column{Key: "device_read_bytes_per_s", Head: "DISK.R/s", Unit: "bytes", Drop: 6},
 			table.Column{Key: "device_written_bytes_per_s", Head: "DISK.W/s", Unit: "bytes", Drop: 6},
-			table.Column{Key: "size_bytes", Head: "SIZE", Unit: "bytes", Drop: 7})
+			table.Column{Key: "size_bytes", Head: "SIZE", Unit: "bytes", Drop: 7},
+			table.Column{Key: "slowest_layer", Head: "SLOWEST LAYER", Drop: 6, Rare: true},
+			table.Column{Key: "slowest_layer_share", Head: "share", Unit: "ratio", Drop: 7, Rare: true})
 	}
 	g := newGroup(w, func(e sample.Entity) (fileRow, bool) {
 		if e.PID == 0 || e.File.Ino == 0 || !q.keep(w, e) || !q.on(w, e.File) {
@@ -84,7 +87,7 @@ func Files(w *sample.Window, q *Query) []table.Table {
 			longest[k] = max(longest[k], s.Max())
 		}
 	})
-	disk := diskBytes(w, q)
+	disk, layer := diskBytes(w, q), slowestLayers(w)
 	keys := g.keys(func(r map[sample.Metric]float64) float64 {
 		return PageBytes*(r[sample.CacheAccesses]+r[sample.CacheDirtied]+r[sample.CacheMappedMisses]+r[sample.CacheInserted]) +
 			r[sample.DirectReadBytes] + r[sample.DirectWriteByte]
@@ -119,6 +122,7 @@ func Files(w *sample.Window, q *Query) []table.Table {
 				size = table.Num(float64(f.Size))
 			}
 			cells = append(cells, rate(disk[k.file][0]), rate(disk[k.file][1]), size)
+			cells = append(cells, layer(k.file)...)
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -146,4 +150,31 @@ func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
 		w.Each(sample.BlockLowerBytes, add)
 	}
 	return bytes
+}
+
+// slowestLayers is a way to ask which layer takes most of the time of what is read and
+// written on the device that a file is on, all files together, and which share; where
+// a file is on several devices, of the one with most of its bytes.
+func slowestLayers(w *sample.Window) func(sample.FileID) []table.Cell {
+	slowest := map[string][]table.Cell{}
+	for _, s := range figure.Stacks(w) {
+		if l, share := s.Slowest(); l != nil {
+			slowest[s[0].Device] = []table.Cell{table.Str(l.Name()), table.Num(share)}
+		}
+	}
+	most, on := map[sample.FileID]float64{}, map[sample.FileID]string{}
+	bytes := map[sample.Entity]float64{}
+	w.Each(sample.BlockFileBytes, func(e sample.Entity, s *sample.Series) {
+		at := sample.Entity{File: e.File, Device: e.Device}
+		bytes[at] += s.Sum()
+		if bytes[at] > most[e.File] {
+			most[e.File], on[e.File] = bytes[at], e.Device
+		}
+	})
+	return func(f sample.FileID) []table.Cell {
+		if cells, ok := slowest[on[f]]; ok {
+			return cells
+		}
+		return []table.Cell{table.None(), table.None()}
+	}
 }

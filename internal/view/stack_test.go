@@ -11,7 +11,7 @@ import (
 
 // A volume on two mirrors: 10 writes of 100 ms at the top, of which the volume itself
 // took 60, the array 10 and each disk 30, beside each other.
-func stacked() *sample.Window {
+func stacked(more ...func(*sample.Recorder)) *sample.Window {
 	start := time.Unix(1_700_000_000, 0)
 	r := sample.NewRecorder(start)
 	put := func(m sample.Metric, device, class string, v float64) {
@@ -32,6 +32,9 @@ func stacked() *sample.Window {
 	}
 	put(sample.LayerBeside, "md0", "write dm-0", 0.3)
 	put(sample.BlockNoOrigin, "vda", "write", 3)
+	for _, also := range more {
+		also(r)
+	}
 	return r.Window(start.Add(time.Second))
 }
 
@@ -64,6 +67,26 @@ func TestStack(t *testing.T) {
 	}
 	if n := len(Disk(w, &Query{By: "stack", Device: "sdz"})[0].Rows); n != 0 {
 		t.Errorf("%d rows of a disk that is not there", n)
+	}
+}
+
+// A file tells the layer that takes most of the time of the device that it is on.
+func TestSlowestLayer(t *testing.T) {
+	for _, c := range []struct {
+		device, want string
+	}{{"dm-0", "dm-0 (dm-delay slow)"}, {"vdb", ""}} {
+		w := stacked(func(r *sample.Recorder) {
+			f := sample.FileID{Dev: 1, Ino: 2}
+			r.Put(sample.CacheAccesses, sample.Entity{PID: 7, File: f}, 10, "test")
+			r.Put(sample.BlockFileBytes, sample.Entity{File: f, Device: c.device, Class: sample.ClassRead}, 40960, "test")
+			r.Put(sample.BlockFileBytes, sample.Entity{File: f, Device: "sda", Class: sample.ClassRead}, 4096, "test")
+		})
+		row := Files(w, &Query{By: "file"})[0].Object()["rows"].([]map[string]any)[0]
+		layer, _ := row["slowest_layer"].(string)
+		share, _ := row["slowest_layer_share"].(float64)
+		if layer != c.want || c.want != "" && (share < 0.599 || share > 0.601) || c.want == "" && row["slowest_layer_share"] != nil {
+			t.Errorf("on %s: %q with %v, want %q with 0.6", c.device, layer, row["slowest_layer_share"], c.want)
+		}
 	}
 }
 

@@ -146,6 +146,7 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 	}
 	p.evidence(f.Evidence, d)
 	p.operations(r.Operations)
+	p.layers(r.Layers)
 	p.memory(r.Memory)
 	p.advice(f.Advice, d)
 	p.section("Disproved by")

@@ -1,7 +1,9 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/diagnose"
@@ -57,6 +59,29 @@ func (p *page) operations(all []diagnose.Operation) {
 	o := &all[0]
 	p.wrap(fmt.Sprintf("%s to %s: %s, mean %s, half within %s, 99 %% within %s", orElse(requestWords()[o.Class], Escape(o.Class)), Middle(Escape(o.Device), 20),
 		table.Value(o.PerSec, "count/s"), table.Duration(o.Mean), table.Duration(o.P50), table.Duration(o.P99)), 2, 0, plain)
+}
+
+// layers says how much of the time of an I/O each of them takes, the most first.
+func (p *page) layers(all []diagnose.LayerTime) {
+	p.section("Layers")
+	if len(all) == 0 {
+		return
+	}
+	most := slices.SortedStableFunc(slices.Values(all), func(a, b diagnose.LayerTime) int { return cmp.Compare(b.Share, a.Share) })
+	parts := make([]string, len(most))
+	for i := range most {
+		parts[i] = Middle(Escape(most[i].Name()), 32) + " " + percent(most[i].Share)
+	}
+	p.wrap(fmt.Sprintf("an I/O of %s takes %s: %s", Middle(Escape(all[0].Device), 20), table.Duration(all[0].Each), strings.Join(parts, ", ")), 2, 0, plain)
+}
+
+// slowest is the layer that takes most of the time of an I/O, for the first screen.
+func slowest(all []diagnose.LayerTime) string {
+	if len(all) == 0 {
+		return ""
+	}
+	most := slices.MaxFunc(all, func(a, b diagnose.LayerTime) int { return cmp.Compare(a.Share, b.Share) })
+	return fmt.Sprintf("%s takes %s of the time of an I/O of %s. ", Middle(Escape(most.Name()), 32), percent(most.Share), Middle(Escape(all[0].Device), 20))
 }
 
 func requestWords() map[string]string {
