@@ -245,6 +245,40 @@ func TestATA(t *testing.T) {
 	expect(t, w, sample.HealthAsleep, "", "sda", 0)
 }
 
+// An SSD of a known vendor tells what is left of its life; what the number means with
+// others, and what it is on a disk that rotates, is not guessed.
+func TestWearOfATA(t *testing.T) {
+	for _, c := range []struct {
+		model    string
+		rotation uint16 // word 217: 1 is none
+		id, left byte
+		known    bool
+	}{
+		{"Micron_5300_MTFDDAK960TDS", 1, 202, 93, true},
+		{"CT1000MX500SSD1", 1, 202, 93, true},
+		{"INTEL SSDSC2KB960G8", 1, 233, 93, true},
+		{"SAMSUNG MZ7LH960HAJR-00005", 1, 177, 93, true},
+		{"KINGSTON SEDC500M960G", 1, 231, 93, true},
+		{"WDC WDS240G2G0A-00JH30", 1, 231, 93, false},
+		{"SAMSUNG HD103SJ", 7200, 177, 93, false},
+		{"INTEL SSDSC2KB960G8", 1, 233, 255, false}, // no percentage
+		{"INTEL SSDSC2KB960G8", 1, 202, 93, false},
+	} {
+		id, data := identity(1<<5|1, 1), make([]byte, sector)
+		for i, b := range []byte(fmt.Sprintf("%-40s", c.model)) {
+			id[2*27+i^1] = b
+		}
+		binary.LittleEndian.PutUint16(id[2*217:], c.rotation)
+		data[2+12], data[2+12+3], data[2+12+4] = c.id, c.left, 1
+		files := map[string]map[string]string{"sda": {"device/vendor": "ATA     ", "removable": "0"}}
+		w := observe(t, machineWith(t, files), &drive{power: 0xff, id: id, data: data}, nil)
+		used, ok := w.Value(sample.HealthUsed, sample.Entity{Device: "sda"})
+		if ok != c.known || ok && (used < 0.0699 || used > 0.0701) {
+			t.Errorf("%s, attribute %d at %d: used %v (%v), want 0.07 (%v)", c.model, c.id, c.left, used, ok, c.known)
+		}
+	}
+}
+
 func TestSleepingDisksAreLeftAsleep(t *testing.T) {
 	d := &drive{power: 0}
 	files := map[string]map[string]string{"sda": {"device/vendor": "ATA", "removable": "0"}}
