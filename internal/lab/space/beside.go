@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // startBystanders starts who else is there, and who is planted.
-func (st *Standing) startBystanders(context.Context) error {
+func (st *Standing) startBystanders(ctx context.Context) error {
 	s := st.Situation
 	start := func(name, comm string, causes []string, argv ...string) error {
 		p, err := st.env.Start(argv, nil, false)
@@ -24,22 +25,19 @@ func (st *Standing) startBystanders(context.Context) error {
 		st.beside = append(st.beside, bystander{name: name, causes: causes, comm: comm, Process: p})
 		return nil
 	}
-	own := func(spec load.Spec) []string {
-		return append([]string{st.binary, "lab", "load", "--format=json"}, spec.Args()...)
-	}
 	for _, name := range s.Bystanders {
 		var err error
 		switch name {
 		case idlePool:
 			err = start(name, "python3", nil, st.drive("touch", 100, "--path="+filepath.Join(st.dir, "idle"))...)
 		case busyCPU:
-			err = start(name, "busy", named(diagnose.CPUSaturated), own(load.Spec{Kind: "spin", Nice: 19, Comm: "busy"})...)
+			err = start(name, "busy", named(diagnose.CPUSaturated), st.load(load.Spec{Kind: "spin", Nice: 19, Comm: "busy"})...)
 		case quiet:
 			other := filepath.Join(st.dir, "quiet")
 			if err := load.Create(other, 16<<20); err != nil {
 				return err
 			}
-			err = start(name, "quiet", named(diagnose.NoisyNeighbour), own(load.Spec{Kind: "direct", Path: other, Rate: 5, Comm: "quiet"})...)
+			err = start(name, "quiet", named(diagnose.NoisyNeighbour), st.load(load.Spec{Kind: "direct", Path: other, Rate: 5, Comm: "quiet"})...)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -57,11 +55,65 @@ func (st *Standing) startBystanders(context.Context) error {
 			spec.Kind, spec.SyncEvery = "randwrite", 32
 			causes = append(causes, string(diagnose.WritebackInterference))
 		}
-		return start("the neighbour", "greedy", causes, own(spec)...)
+		return start("the neighbour", "greedy", causes, st.load(spec)...)
 	case Burner:
-		return start("the burner", "burner", named(diagnose.CPUSaturated), own(load.Spec{Kind: "spin", Threads: 2 + int(4*s.Strength), Comm: "burner"})...)
+		return start("the burner", "burner", named(diagnose.CPUSaturated), st.load(load.Spec{Kind: "spin", Threads: 2 + int(4*s.Strength), Comm: "burner"})...)
+	case Shared: // from half of the processor to a fifth is left
+		if err := st.chooseProcessor(); err != nil {
+			return err
+		}
+		err := start("the burner", "burner", named(diagnose.CPUSaturated), st.load(load.Spec{Kind: "spin", Threads: 1 + int(4*s.Strength), Comm: "burner"})...)
+		if err != nil {
+			return err
+		}
+		return st.move(st.beside[len(st.beside)-1].Process, &st.every, &st.shared)
+	case Hog:
+		return st.startHog(ctx)
 	}
 	return nil
+}
+
+// load is the command line of one of our own loads.
+func (st *Standing) load(spec load.Spec) []string {
+	return append([]string{st.binary, "lab", "load", "--format=json"}, spec.Args()...)
+}
+
+// hogName is what the program that holds the memory goes by.
+const hogName = "hog"
+
+// startHog starts it in the program's cgroup, and waits until it has what it takes.
+func (st *Standing) startHog(ctx context.Context) error {
+	limit, left := st.Situation.hogged()
+	argv := append(st.load(load.Spec{Kind: "eat", Size: load.Size(limit - left), BlockSize: 2 << 20, Comm: hogName}), "--ready-fd=3")
+	p, err := st.env.Start(argv, st.cgroup, true)
+	if err != nil {
+		return err
+	}
+	st.beside = append(st.beside, bystander{name: "the hog", comm: hogName, Process: p})
+	return p.WaitReady(ctx)
+}
+
+// hogged is how much memory is there for the data, a quarter more than they need, and
+// how much of it is left beside the hog: from nine tenths of them to a quarter.
+func (s *Situation) hogged() (all, left int64) {
+	return s.Size + s.Size/4, max(64<<20, int64(float64(s.Size)*(0.9-0.65*s.Strength)))
+}
+
+// freeMemory ends who holds it; it takes it again afterwards.
+func (st *Standing) freeMemory(ctx context.Context) (func() error, error) {
+	for i := range st.beside {
+		if b := &st.beside[i]; b.comm == hogName {
+			if err := end(b.Process); err != nil {
+				return nil, err
+			}
+		}
+	}
+	st.beside = slices.DeleteFunc(st.beside, func(b bystander) bool { return b.comm == hogName })
+	undo := func() error { return st.startHog(ctx) }
+	if err := st.readData(ctx); err != nil { // what it reads again is in memory then
+		return nil, errors.Join(err, undo())
+	}
+	return undo, nil
 }
 
 // plant does what is left to do when the program runs.
@@ -77,7 +129,7 @@ func (st *Standing) plant(ctx context.Context) error {
 		if err := st.env.Sysctl("vm.dirty_bytes", strconv.FormatInt(limit, 10)); err != nil {
 			return err
 		}
-	case None, Burner, Quota, Memory:
+	case None, Burner, Quota, Memory, Hog, Shared:
 		if s.reads() && s.FS != "tmpfs" { // what it reads is cached, and was charged to it
 			if err := st.readData(ctx); err != nil {
 				return err
@@ -90,7 +142,7 @@ func (st *Standing) plant(ctx context.Context) error {
 		}
 	}
 	settle := 1500 * time.Millisecond
-	if s.Plant == Memory {
+	if s.Plant == Memory || s.Plant == Hog {
 		settle = 3 * time.Second // until it has gone through its memory
 	}
 	return lab.Sleep(ctx, settle)

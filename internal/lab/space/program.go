@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +19,10 @@ type program struct {
 	name      string
 	needs     []string // commands
 	works     []Work
-	threads   int  // most; 0: always one
-	processes int  // most
-	thinks    bool // it can pause between two calls
+	later     []Work // drawn in the second space, too
+	threads   int    // most; 0: always one
+	processes int    // most
+	thinks    bool   // it can pause between two calls
 	files     layout
 	comms     []string // that its processes go by
 	// start is the command lines of its processes, and how what they print is read.
@@ -56,14 +58,15 @@ type variant struct {
 	apart    bool // a process for each thread, with a file of its own where it writes; databases: a directory for each
 }
 
-// programs is the list; a new program is one more row.
+// programs is the list; a new program is one more row, which the seeds that were scored
+// must not draw (see second).
 func programs() []program {
 	file := []Work{ReadRand, ReadSeq, Commit, Compute}
 	own := program{name: "own", works: []Work{ReadRand, ReadSeq, MapRand, Direct, Ring, DirectWrite, Commit, Write, Small, Compute},
-		threads: 200, processes: 4, thinks: true, files: oneFile, comms: []string{"victim"}, start: startOwn}
+		later: []Work{RingCached}, threads: 200, processes: 4, thinks: true, files: oneFile, comms: []string{"victim"}, start: startOwn}
 	return []program{
 		own,
-		{name: "fio", needs: []string{"fio"}, works: []Work{ReadRand, Direct, Ring, Commit, MapRand}, threads: 16, files: oneFile, comms: []string{"fio"}, start: startFio},
+		{name: "fio", needs: []string{"fio"}, works: []Work{ReadRand, Direct, Ring, Commit, MapRand}, later: []Work{RingCached}, threads: 16, files: oneFile, comms: []string{"fio"}, start: startFio},
 		{name: "python", works: append([]Work{MapRand, Write}, file...), threads: 100, processes: 500, thinks: true, files: oneFile, comms: []string{"python3", "python3.11"}, start: startPython},
 		{name: "node", needs: []string{"node"}, works: file, threads: 16, thinks: true, files: oneFile, comms: []string{"node", "MainThread", "libuv-worker"}, start: startNode},
 		{name: "sqlite", works: []Work{Commit}, processes: 50, thinks: true, comms: []string{"python3", "python3.11"}, start: startPython},
@@ -100,6 +103,9 @@ func (s *Situation) Lacks() string {
 			return c + " is not installed"
 		}
 	}
+	if s.Plant == Shared && runtime.NumCPU() < 2 {
+		return "there is one processor only"
+	}
 	if s.Program == "postgresql" && postgresBin() == "" {
 		return "the server of PostgreSQL is not installed"
 	}
@@ -124,8 +130,8 @@ func startOwn(st *Standing, v variant) ([]launch, error) {
 		spec.Kind, spec.Advice = "mmap-rand", "random"
 	case Direct:
 		spec.Kind, spec.Direct = "randread", true
-	case Ring:
-		spec.Kind, spec.Direct, spec.Depth, spec.Think = "io_uring", true, 4, 0
+	case Ring, RingCached:
+		spec.Kind, spec.Direct, spec.Depth, spec.Think = "io_uring", s.Work == Ring, 4, 0
 		spec.Threads = min(spec.Threads, 16)
 	case DirectWrite:
 		spec.Kind, spec.Direct = "randwrite", true
@@ -156,7 +162,7 @@ func startOwn(st *Standing, v variant) ([]launch, error) {
 				return nil, err
 			}
 		}
-		all = append(all, launch{argv: append([]string{st.binary, "lab", "load", "--format=json"}, spec.Args()...), read: prove.Number})
+		all = append(all, launch{argv: st.load(spec), read: prove.Number})
 	}
 	return all, nil
 }
@@ -171,8 +177,11 @@ func startFio(st *Standing, v variant) ([]launch, error) {
 		engine = "mmap"
 	case Direct:
 		more = append(more, "--direct=1")
-	case Ring:
-		engine, more = "io_uring", append(more, "--direct=1", "--iodepth="+strconv.Itoa(4*max(1, v.wider)))
+	case Ring, RingCached:
+		engine, more = "io_uring", append(more, "--iodepth="+strconv.Itoa(4*max(1, v.wider)))
+		if s.Work == Ring {
+			more = append(more, "--direct=1")
+		}
 	case Commit:
 		rw = "randwrite"
 		if !v.noSync {
@@ -183,7 +192,7 @@ func startFio(st *Standing, v variant) ([]launch, error) {
 		more = slices.DeleteFunc(more, func(a string) bool { return a == "--direct=1" })
 	}
 	jobs := s.Threads
-	if s.Work != Ring {
+	if s.Work != Ring && s.Work != RingCached {
 		jobs *= max(1, v.wider)
 	}
 	argv := append([]string{"fio", "--name=job", "--filename=" + st.data(), "--size=" + strconv.FormatInt(s.Size, 10), "--rw=" + rw,

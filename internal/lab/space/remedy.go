@@ -112,6 +112,12 @@ func (st *Standing) Remedies() []prove.Remedy {
 			}
 		}
 	}
+	if s.Plant == Hog {
+		add("free the memory", "comm:"+hogName, named(diagnose.CgroupCacheLimit, diagnose.CacheSqueezed, diagnose.ReclaimStall), st.freeMemory)
+	}
+	if s.Plant == Shared {
+		add("a processor of its own", itself, named(diagnose.CPUSaturated), st.ownProcessor)
+	}
 	for _, b := range st.beside {
 		if len(b.causes) > 0 {
 			add("stop "+b.name, "comm:"+b.comm, b.causes, func(context.Context) (func() error, error) { return b.Resume, b.Pause() })
@@ -131,10 +137,10 @@ func (st *Standing) Remedies() []prove.Remedy {
 	if s.direct() && s.Work != DirectWrite {
 		add("buffered", itself, named(diagnose.DirectIO), st.restart(variant{buffered: true}))
 	}
-	if (s.direct() || s.Work == ReadRand || s.Work == Tree) && st.program.threads > 1 && s.Threads <= 32 && !s.cold() && s.Plant != Burner && s.Plant != Quota {
+	if (s.direct() || s.Work == ReadRand || s.Work == Tree || s.Work == RingCached) && st.program.threads > 1 && s.Threads <= 32 && !s.cold() && !s.starved() {
 		add(moreInFlight, theDevice, named(diagnose.DeviceLatencyBound), st.restart(variant{wider: 4}))
 	}
-	if s.Program == "sqlite" && s.Processes > 1 && s.Plant != Burner && s.Plant != Quota {
+	if s.Program == "sqlite" && s.Processes > 1 && !s.starved() {
 		add("a directory for each process", itself, named(diagnose.LockContention), st.restart(variant{apart: true}))
 	}
 	if s.locks() {
@@ -160,13 +166,12 @@ func (st *Standing) Remedies() []prove.Remedy {
 const mostApart = 128
 
 // locks tells whether threads of the program take turns at something: at the
-// interpreter, or at the file that all write to. More of them that run at a time
-// would take processors from who burns them, whatever else they gain; and who
-// writes to files that are new does not write as fast as to old ones.
+// interpreter, or at the file that all write to. Who writes to files that are new does
+// not write as fast as to old ones.
 func (s *Situation) locks() bool {
 	writes := s.Work == Write || s.Work == Commit
 	one := s.Program == "python" && !writes || s.Program == "own" && writes
-	return one && s.Threads > 1 && s.Threads*s.Processes <= mostApart && s.Plant != Burner && s.Plant != Quota && !s.cold()
+	return one && s.Threads > 1 && s.Threads*s.Processes <= mostApart && !s.starved() && !s.cold()
 }
 
 func (st *Standing) lift(controller string) func(context.Context) (func() error, error) {

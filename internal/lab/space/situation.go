@@ -17,18 +17,19 @@ type Work string
 
 // The works.
 const (
-	ReadRand    Work = "read-rand"    // buffered reads anywhere in a file
-	ReadSeq     Work = "read-seq"     // buffered reads of a file from end to end
-	MapRand     Work = "map-rand"     // touches pages of a mapped file
-	Tree        Work = "tree"         // reads many small files
-	Direct      Work = "direct"       // O_DIRECT reads, one at a time of a thread
-	Ring        Work = "io_uring"     // O_DIRECT reads, several at a time of a thread
-	DirectWrite Work = "direct-write" // O_DIRECT writes
-	Commit      Work = "commit"       // small writes, each synced
-	Write       Work = "write"        // buffered writes
-	Small       Work = "small"        // cached reads of a few bytes
-	Cached      Work = "cached"       // requests that are answered from memory
-	Compute     Work = "compute"      // no I/O
+	ReadRand    Work = "read-rand"         // buffered reads anywhere in a file
+	ReadSeq     Work = "read-seq"          // buffered reads of a file from end to end
+	MapRand     Work = "map-rand"          // touches pages of a mapped file
+	Tree        Work = "tree"              // reads many small files
+	Direct      Work = "direct"            // O_DIRECT reads, one at a time of a thread
+	Ring        Work = "io_uring"          // O_DIRECT reads, several at a time of a thread
+	RingCached  Work = "io_uring-buffered" // the same through the page cache
+	DirectWrite Work = "direct-write"      // O_DIRECT writes
+	Commit      Work = "commit"            // small writes, each synced
+	Write       Work = "write"             // buffered writes
+	Small       Work = "small"             // cached reads of a few bytes
+	Cached      Work = "cached"            // requests that are answered from memory
+	Compute     Work = "compute"           // no I/O
 )
 
 // Plant is what is put in the way of the program.
@@ -44,6 +45,8 @@ const (
 	Burner    Plant = "burner"    // other programs keep the processors busy
 	Quota     Plant = "quota"     // a cgroup with less than a processor
 	Dirty     Plant = "dirty"     // a low limit of dirty pages
+	Hog       Plant = "hog"       // another program in its cgroup holds the memory that the data need
+	Shared    Plant = "shared"    // it may run on one processor only, which others keep busy
 )
 
 // Situation is one point of the space.
@@ -102,7 +105,7 @@ func (s *Situation) String() string {
 
 // reads tells whether the work reads files through the page cache.
 func (s *Situation) reads() bool {
-	return slices.Contains([]Work{ReadRand, ReadSeq, MapRand, Tree}, s.Work)
+	return slices.Contains([]Work{ReadRand, ReadSeq, MapRand, Tree, RingCached}, s.Work)
 }
 
 // cold tells whether what it reads is never in the page cache for long: planted, or
@@ -110,6 +113,10 @@ func (s *Situation) reads() bool {
 func (s *Situation) cold() bool {
 	return s.Plant == Cold || s.reads() && (s.Plant == Throttle || s.Plant == Neighbour)
 }
+
+// starved tells whether it gets less than the processors: more threads of it would take
+// some from who has them, whatever else they gain.
+func (s *Situation) starved() bool { return slices.Contains([]Plant{Burner, Quota, Shared}, s.Plant) }
 
 // direct tells whether it goes past the page cache.
 func (s *Situation) direct() bool {
@@ -125,10 +132,14 @@ func (s *Situation) unplanted() bool {
 	return s.Plant == None && !s.direct() && (s.Work != Commit || s.Think >= restful)
 }
 
+// second is the seed from which on situations are drawn of what came later, too. What
+// is added for these must leave what earlier seeds draw as it is: they were scored.
+const second = 100_000
+
 // plants are what can be put in the way of a work, the likelier ones more than once.
 func plants(w Work) []Plant {
 	switch w {
-	case ReadRand, ReadSeq, Tree:
+	case ReadRand, ReadSeq, Tree, RingCached:
 		return []Plant{None, None, None, Cold, Cold, Memory, Memory, Throttle, Neighbour, Burner, Quota}
 	case MapRand:
 		return []Plant{None, None, Memory, Memory, Burner, Quota}
@@ -142,13 +153,28 @@ func plants(w Work) []Plant {
 	return []Plant{None, None, None, Burner, Quota}
 }
 
+// laterPlants are those of the second space besides.
+func laterPlants(w Work) []Plant {
+	switch w {
+	case ReadRand, ReadSeq, MapRand, Tree, RingCached:
+		return []Plant{Hog, Hog, Shared}
+	case Write:
+		return nil
+	}
+	return []Plant{Shared}
+}
+
 // Draw makes the situation of a seed. It is the same on every machine: what a
 // machine lacks for it, Lacks says.
 func Draw(seed uint64) *Situation {
 	r := rand.New(rand.NewPCG(seed, 0x10ca))
 	all := programs()
 	p := all[r.IntN(len(all))]
-	s := &Situation{Seed: seed, Program: p.name, Work: p.works[r.IntN(len(p.works))], Threads: 1, Processes: 1}
+	works := p.works
+	if seed >= second {
+		works = append(works, p.later...)
+	}
+	s := &Situation{Seed: seed, Program: p.name, Work: works[r.IntN(len(works))], Threads: 1, Processes: 1}
 	scale := func(from, to float64) float64 { return from * math.Pow(to/from, r.Float64()) }
 	if p.threads > 1 && r.IntN(2) == 0 {
 		s.Threads = int(scale(2, float64(p.threads)+0.5))
@@ -163,6 +189,9 @@ func Draw(seed uint64) *Situation {
 	s.Latency = time.Duration(scale(200e3, 4e6)).Round(10 * time.Microsecond)
 	s.Heads = []int{1, 2, 8, 8}[r.IntN(4)]
 	choices := plants(s.Work)
+	if seed >= second {
+		choices = append(choices, laterPlants(s.Work)...)
+	}
 	s.Plant, s.Strength = choices[r.IntN(len(choices))], r.Float64()
 	s.Block = []int64{4 << 10, 8 << 10, 16 << 10, 64 << 10}[r.IntN(4)]
 	s.Size = int64(scale(64, 400)) << 20
@@ -177,6 +206,8 @@ func Draw(seed uint64) *Situation {
 		}
 	case Small:
 		s.Block = 100
+	case RingCached:
+		s.Think = 0 // it keeps its requests in flight
 	case ReadSeq:
 		s.Block = 128 << 10
 	case Write:
@@ -190,12 +221,12 @@ func Draw(seed uint64) *Situation {
 		s.Heads = min(s.Heads, 2)
 		s.Latency = max(s.Latency, 2*time.Millisecond)
 		request := float64(s.Block)
-		if s.Work != ReadRand {
+		if s.Work != ReadRand && s.Work != RingCached {
 			request = 128 << 10
 		}
 		s.Size = int64(min(900<<20, max(64<<20, 12*request*float64(s.Heads)/s.Latency.Seconds())))
 	}
-	if s.Plant == Memory {
+	if s.Plant == Memory || s.Plant == Hog {
 		s.Size = max(s.Size, 192<<20)
 	}
 	for _, b := range []string{idlePool, busyCPU, quiet} {
@@ -204,6 +235,6 @@ func Draw(seed uint64) *Situation {
 		}
 	}
 	// Beside one that keeps the disk busy, that one waits most.
-	s.Targeted = r.IntN(2) == 0 || s.Plant == Neighbour || s.Plant == Burner
+	s.Targeted = r.IntN(2) == 0 || s.Plant == Neighbour || s.Plant == Burner || s.Plant == Shared
 	return s
 }

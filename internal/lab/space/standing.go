@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"iocause/internal/host"
 	"iocause/internal/lab"
 	"iocause/internal/lab/load"
@@ -42,6 +44,8 @@ type Standing struct {
 	meter     *prove.Meter   // of what runs now
 	beside    []bystander
 	warm      bool // cold data were read before, and shall stay
+	// Processors, where it has one that it shares: all, that one, and the others.
+	every, shared, others unix.CPUSet
 }
 
 // bystander is somebody else who is there.
@@ -262,6 +266,9 @@ func (st *Standing) makeCgroup(context.Context) error {
 		can := float64(s.Heads) / s.Latency.Seconds()
 		limit := max(4, int64(can*0.5*(1-0.96*s.Strength)))
 		l.ReadIOPS, l.WriteIOPS = limit, limit
+	case Hog:
+		all, _ := s.hogged()
+		l.Memory, l.Swappiness = all+st.program.anonymous(s), "0" // who holds it keeps it
 	case Quota:
 		l.CPUs = 0.6 - 0.5*s.Strength
 	default:
@@ -305,8 +312,9 @@ func (st *Standing) run(ctx context.Context, v variant) error {
 	st.running = nil
 	for _, l := range all {
 		in := st.cgroup
-		if !l.server && slices.ContainsFunc(all, func(l launch) bool { return l.server }) {
-			in = nil // the clients of a server are elsewhere
+		client := !l.server && slices.ContainsFunc(all, func(l launch) bool { return l.server })
+		if client { // elsewhere
+			in = nil
 		}
 		argv := l.argv
 		if len(l.env) > 0 {
@@ -322,6 +330,11 @@ func (st *Standing) run(ctx context.Context, v variant) error {
 			return err
 		}
 		st.running = append(st.running, p)
+		if st.Situation.Plant == Shared && !client {
+			if err := st.move(p, &st.every, &st.shared); err != nil {
+				return err
+			}
+		}
 		if l.chars {
 			go st.follow(p, st.meter.From(prove.Number))
 		}
