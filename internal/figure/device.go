@@ -27,10 +27,14 @@ type Plateau struct {
 	Ops, Bytes float64 // mean rates a second of the bins that were judged
 }
 
+// sizesVary is the coefficient of variation from which on a rate is less flat than the
+// other: below, requests have one size, and what is left is of the clocks.
+const sizesVary = 0.002
+
 // FlatterOps and FlatterBytes tell which of the two rates a cap holds, where
 // sizes vary enough to tell.
-func (p *Plateau) FlatterOps() bool   { return p.OpsCV < 0.7*p.BytesCV }
-func (p *Plateau) FlatterBytes() bool { return p.BytesCV < 0.7*p.OpsCV }
+func (p *Plateau) FlatterOps() bool   { return p.BytesCV >= sizesVary && p.OpsCV < 0.7*p.BytesCV }
+func (p *Plateau) FlatterBytes() bool { return p.OpsCV >= sizesVary && p.BytesCV < 0.7*p.OpsCV }
 
 // Bin is a stretch of the window on one device.
 type Bin struct{ Ops, Bytes, Depth, Seconds float64 }
