@@ -65,6 +65,8 @@ type Call struct {
 	In      PartTimes      `json:"in_ns"`             // adds up to Wall
 	Times   PartLengths    `json:"times"`             // of the calls in which the part is not 0; nil for none
 	Slowest []SlowCall     `json:"slowest,omitempty"` // at most Kept, the very slowest first
+
+	named uint64 // by the kernel's clock, in ns: when the process was found to be called so
 }
 
 // Add adds up.

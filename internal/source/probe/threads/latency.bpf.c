@@ -29,11 +29,12 @@ struct call_row {
 	u64 slow[KEPT]; /* ns: the slowest calls since era began; 0 for none */
 	u64 part_ns[PARTS]; /* together the wall time */
 	u64 most[PARTS], most_wall;
+	char process[16];
+	u64 named; /* ns: when the process was found to be called so, 0 not yet */
 	u32 plain[FINE_SLOTS]; /* calls that never left the processor: wall and processor time are the same */
 	u32 wall[FINE_SLOTS];  /* the other calls, and their parts */
 	u32 part[PARTS][FINE_SLOTS];
 	u32 era; /* of slow */
-	char process[16];
 };
 struct { /* its memory is taken at once: rows of this size cannot be made fast enough where processes come in bursts */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -119,6 +120,24 @@ static __always_inline void ends(struct task_struct *t, u64 now)
 
 #include "programs.bpf.h"
 
+/*
+ * A process goes by another name from here on: it executes another program, as
+ * what a shell starts does after its first calls, or says so itself. What the
+ * thread returns from next takes the name down; each return would pay for looking.
+ */
+SEC("tp_btf/task_rename")
+int COUNTING(on_rename, struct task_struct *task, const char *comm)
+{
+	struct thread *s;
+
+	if (task->pid != task->tgid)
+		return 0;
+	s = task_row(&threads, task);
+	if (s)
+		s->renamed = bpf_ktime_get_ns();
+	return 0;
+}
+
 SEC("tp_btf/sys_enter")
 int COUNTING(on_call, struct pt_regs *regs, long nr)
 {
@@ -180,6 +199,9 @@ int COUNTING(on_return, struct pt_regs *regs, long ret)
 			ADD(lost_calls, 1);
 			return 0;
 		}
+	}
+	if (row->named <= s->renamed) {
+		row->named = bpf_ktime_get_ns();
 		BPF_CORE_READ_INTO(&row->process, t, group_leader, comm);
 	}
 	if (ret < 0 && ret > -4096)

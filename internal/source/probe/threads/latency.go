@@ -82,6 +82,7 @@ func OpenLatency(h *host.Host, o CallOptions) (*Latency, error) {
 	p, err := bpf.OpenWays(spec, append(statePrograms(),
 		bpf.Program{Name: "on_call", Tracepoint: "sys_enter"},
 		bpf.Program{Name: "on_return", Tracepoint: "sys_exit"},
+		bpf.Program{Name: "on_rename", Tracepoint: "task_rename"},
 		bpf.Program{Name: "begin"},
 	), stateWays(), constants)
 	if err != nil {
@@ -184,6 +185,8 @@ func (l *Latency) Read() ([]Call, error) {
 			calls = append(calls, d)
 		}
 	}
+	renameAll(l.ended)
+	renameAll(now)
 	for k, c := range l.ended {
 		returned(k, c)
 		delete(l.last, k) // what has this id now is another process
@@ -194,6 +197,20 @@ func (l *Latency) Read() ([]Call, error) {
 	}
 	l.last = now
 	return calls, nil
+}
+
+// renameAll gives all rows of a process the newest of their names: the first call
+// that returns after a process is renamed takes that down.
+func renameAll(rows map[latencyCallKey]*Call) {
+	newest := map[uint32]*Call{}
+	for k, c := range rows {
+		if n := newest[k.Tgid]; n == nil || c.named > n.named {
+			newest[k.Tgid] = c
+		}
+	}
+	for k, c := range rows {
+		c.Process = newest[k.Tgid].Process
+	}
 }
 
 // slowest are the slowest calls since they were last read; from here on the kernel
@@ -210,7 +227,7 @@ func (l *Latency) slowest() (map[latencyCallKey][]SlowCall, error) {
 }
 
 func callOf(k latencyCallKey, r *latencyCallRow) *Call {
-	c := &Call{PID: int(k.Tgid), Number: int(k.Nr), Process: name(&r.Process), Failed: r.Failed}
+	c := &Call{PID: int(k.Tgid), Number: int(k.Nr), Process: name(&r.Process), Failed: r.Failed, named: r.Named}
 	c.Walls = timesOf(r.Wall[:], r.MostWall).Plus(timesOf(r.Plain[:], r.MostWall))
 	for p := range c.In {
 		c.In[p] = time.Duration(r.PartNs[p])

@@ -26,11 +26,12 @@ type latencyCallRow struct {
 	PartNs   [7]uint64
 	Most     [7]uint64
 	MostWall uint64
+	Process  [16]int8
+	Named    uint64
 	Plain    [225]uint32
 	Wall     [225]uint32
 	Part     [7][225]uint32
 	Era      uint32
-	Process  [16]int8
 }
 
 type latencyHeld struct {
@@ -111,6 +112,7 @@ type latencyThread struct {
 	Part      [7]uint64
 	Call      uint32
 	HeldState uint32
+	Renamed   uint64
 	HeldNs    uint64
 }
 
@@ -147,6 +149,7 @@ const (
 	latencyProgOnLock                               = "on_lock"
 	latencyProgOnReclaim                            = "on_reclaim"
 	latencyProgOnReclaimEnd                         = "on_reclaim_end"
+	latencyProgOnRename                             = "on_rename"
 	latencyProgOnReturn                             = "on_return"
 	latencyProgOnSwitch                             = "on_switch"
 	latencyProgOnSwitchOld                          = "on_switch_old"
@@ -247,6 +250,7 @@ type latencyProgramSpecs struct {
 	OnLock                               *ebpf.ProgramSpec `ebpf:"on_lock"`
 	OnReclaim                            *ebpf.ProgramSpec `ebpf:"on_reclaim"`
 	OnReclaimEnd                         *ebpf.ProgramSpec `ebpf:"on_reclaim_end"`
+	OnRename                             *ebpf.ProgramSpec `ebpf:"on_rename"`
 	OnReturn                             *ebpf.ProgramSpec `ebpf:"on_return"`
 	OnSwitch                             *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnSwitchOld                          *ebpf.ProgramSpec `ebpf:"on_switch_old"`
@@ -390,6 +394,7 @@ type latencyPrograms struct {
 	OnLock                               *ebpf.Program `ebpf:"on_lock"`
 	OnReclaim                            *ebpf.Program `ebpf:"on_reclaim"`
 	OnReclaimEnd                         *ebpf.Program `ebpf:"on_reclaim_end"`
+	OnRename                             *ebpf.Program `ebpf:"on_rename"`
 	OnReturn                             *ebpf.Program `ebpf:"on_return"`
 	OnSwitch                             *ebpf.Program `ebpf:"on_switch"`
 	OnSwitchOld                          *ebpf.Program `ebpf:"on_switch_old"`
@@ -429,6 +434,7 @@ func (p *latencyPrograms) Close() error {
 		p.OnLock,
 		p.OnReclaim,
 		p.OnReclaimEnd,
+		p.OnRename,
 		p.OnReturn,
 		p.OnSwitch,
 		p.OnSwitchOld,

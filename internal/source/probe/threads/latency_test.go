@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -177,6 +178,48 @@ func TestPartsOfCalls(t *testing.T) {
 			t.Fatal(strings.Join(wrong, "\n"))
 		}
 		t.Logf("look %d: %s", try, strings.Join(wrong, "; "))
+	}
+}
+
+// A shell reads, asks who its parent is, and becomes another program, which reads
+// as well, once slowly: all its calls are those of the process that it is now.
+func TestCallsOfAProcessThatExecutesAnotherProgram(t *testing.T) {
+	path := bpftest.File(t, 1)
+	o := CallOptions{Calls: []int{unix.SYS_READ, unix.SYS_GETPPID}, Slow: 5 * time.Millisecond, Met: func(int) {}}
+	var pid int
+	calls := latency(t, o, func() {
+		cmd := exec.Command("/bin/sh", "-c", "read x < "+path+"; read x < "+path+"; exec cat")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid = cmd.Process.Pid
+		for name := ""; name != "cat"; time.Sleep(time.Millisecond) {
+			raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			name = strings.TrimSpace(string(raw))
+		}
+		time.Sleep(50 * time.Millisecond)
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	calls = slices.DeleteFunc(calls, func(c Call) bool { return c.PID != pid })
+	if len(calls) != 2 {
+		t.Fatalf("%d kinds of calls of process %d, want read and getppid: %+v", len(calls), pid, calls)
+	}
+	for _, c := range calls {
+		if string(c.Process) != "cat" {
+			t.Errorf("%d calls of %s are of process %q, want cat", c.Count, c.Name, c.Process)
+		}
+		if c.Number == unix.SYS_READ && (len(c.Slowest) != 1 || string(c.Slowest[0].Thread) != "cat") {
+			t.Errorf("slow calls %+v, want one of cat", c.Slowest)
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ struct thread {
 	u64 call_began; /* ns, 0 outside of the calls that are looked at */
 	u64 part[PARTS];
 	u32 call, held_state;
+	u64 renamed; /* ns: when its process last got another name, 0 if it did not */
 	u64 held_ns; /* the longest wait of the call whose stack was taken, 0 for none */
 #endif
 };
