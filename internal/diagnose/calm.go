@@ -32,6 +32,14 @@ const unseenShare = 0.5
 // commit something every second come to a tenth, and are well.
 const togetherLimit = 0.20
 
+// pressureLimit is the part of the window from which on the pressure that programs make
+// puts "healthy" in doubt, whatever part of their time each of them waits. It is the time
+// in which a processor that had something to do had a thread that waited: at a quarter
+// three at least wait for nearly a tenth of their time each, on every such processor, or
+// many for less. None is slow for it, and together they lose what one that is held up
+// does. Below it, five services that each commit something every second are well.
+const pressureLimit = 0.25
+
 // waited is what all programs, and the kernel's threads, waited for I/O.
 type waited struct {
 	programs, kernel float64 // seconds, summed over threads
@@ -96,6 +104,10 @@ func (c *Case) doubts() []string {
 		return out
 	}
 	source := c.w.Get(sample.PSISome, sample.Entity{Class: sample.ClassIO}).Source
+	if len(out) == 0 && p-all.kernel >= pressureLimit*s { // threads of the kernel make pressure, too, and hold nobody up
+		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s): all programs together %s in %s, though none of them waited for a tenth of its own time",
+			percent(p/s), source, duration(all.programs), duration(s)))
+	}
 	if all.longest >= waitShareLimit*s && c.coarse() != "" {
 		out = append(out, fmt.Sprintf("some thread waited for I/O %s of the time (%s), and one program waited %s in %s; how its threads share that is not known",
 			percent(p/s), source, duration(all.longest), duration(s)))

@@ -50,16 +50,28 @@ func TestTitleOfWhatIsNotKnown(t *testing.T) {
 }
 
 // Programs of which each waits for a little more than a tenth of its time awake are
-// in doubt where the kernel saw somebody wait for much of the window.
+// in doubt where the kernel saw somebody wait for much of the window; those that wait
+// for less from a quarter of the window on, unless it saw the kernel's own threads. What
+// is in doubt names who waits.
 func TestDoubtOfManyThatWaitALittle(t *testing.T) {
-	for share, primary := range map[float64]ID{0.05: Healthy, 0.3: Unknown} {
+	for _, c := range []struct {
+		pressure, cpu, kernel float64
+		primary               ID
+	}{
+		{0.05, 2, 0, Healthy}, {0.3, 2, 0, Unknown},
+		{0.24, 8, 0, Healthy}, {0.26, 8, 0, Unknown}, {0.44, 8, 0, Unknown},
+		{0.44, 8, 4, Healthy}, {0.44, 8, 1, Unknown},
+	} {
 		m := newMachine()
 		for pid := 100; pid < 115; pid++ {
-			m.process(pid, "tool"+string(rune('a'+pid-100)), "read", thread{wait: 0.4, cpu: 2})
+			m.process(pid, "tool"+string(rune('a'+pid-100)), "read", thread{wait: 0.4, cpu: c.cpu})
 		}
-		m.put(sample.PSISome, sample.Entity{Class: "io"}, share*testSeconds)
-		if r := m.judge(); r.Primary != primary {
-			t.Errorf("pressure of %g: %s, doubts %q", share, r.Primary, r.Doubts)
+		m.PutProcess(50, sample.Process{Comm: "kworker/u4:1", Kernel: true})
+		m.put(sample.WaitIO, sample.Entity{PID: 50, Class: "other"}, c.kernel)
+		m.put(sample.PSISome, sample.Entity{Class: "io"}, c.pressure*testSeconds)
+		r := m.judge()
+		if r.Primary != c.primary || c.primary == Unknown && (len(r.Doubts) == 0 || len(r.Waiters) == 0) {
+			t.Errorf("%+v: %s, doubts %q, %d waiters", c, r.Primary, r.Doubts, len(r.Waiters))
 		}
 	}
 }
