@@ -199,9 +199,13 @@ func violations(all []room, name string, src any) ([]string, error) {
 }
 
 // inTestsOf is what else tests of a room may import: those of the agent let what judges
-// incidents, which imports the agent, judge them.
+// incidents, which imports the agent, judge them; those of the diagnosis hold recordings to
+// its laws.
 func inTestsOf() map[string][]string {
-	return map[string][]string{"internal/agent": {"internal/incident", "internal/replay"}}
+	return map[string][]string{
+		"internal/agent":    {"internal/incident", "internal/replay"},
+		"internal/diagnose": {"internal/store/recording"},
+	}
 }
 
 func forbiddenRoom(ours string, r room, own string, isTest bool) string {

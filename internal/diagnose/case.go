@@ -142,7 +142,7 @@ func (c *Case) measure(pid int) victim {
 	}
 	v.pause, _ = w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
 	v.threads, _ = w.Value(sample.WaitThreads, sample.Entity{PID: pid})
-	v.spans, v.waits = c.spansOf(pid), c.waitedFor(pid)
+	v.waits = c.waitedFor(pid)
 	for _, e := range []sample.Entity{{PID: pid, Class: sample.ClassHost}, {PID: pid, Class: sample.ClassCgroup}} {
 		t, _ := w.Sum(sample.ReclaimTime, e)
 		v.stall += t
@@ -163,6 +163,7 @@ func (c *Case) measure(pid int) victim {
 	system, _ := w.Sum(sample.ProcSystem, sample.Entity{PID: pid})
 	v.user, v.system, v.cpu = user, system, user+system
 	v.delay, _ = w.Sum(sample.ProcRunDelay, sample.Entity{PID: pid})
+	v.spans = c.spansOf(&v)
 	c.measureCompletions(&v)
 	c.tell(&v)
 	return v

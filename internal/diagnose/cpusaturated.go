@@ -40,12 +40,25 @@ func (v *victim) queued() float64 {
 func (c *Case) queuesMore() bool {
 	v, s := &c.victim, c.w.Seconds()
 	switch {
-	case v.spans == nil:
+	case v.spans == nil || v.spans.alike:
 		return false
-	case v.row || 2*v.spans.held >= v.spans.ran && v.commitsByTurns(s) == 0:
+	case v.row || (2*v.spans.held >= v.spans.ran || 2*v.waiting() >= v.spans.awake) && v.commitsByTurns(s) == 0:
 		return v.delay > v.waitIO()+v.lock
 	}
-	return v.delay/(s*max(1, v.spans.ran)) > v.share(s)
+	return v.delay/(s*min(max(1, v.spans.ran), max(1, busyPart*v.spans.awake/s))) > v.share(s)
+}
+
+// busyPart is what part of the window a thread must be awake, on average, to count among
+// those that ran: of a pool that woke up once each nobody queues.
+const busyPart = 10
+
+// waiting is the seconds that the threads which wait are awake, those weighed most that
+// wait most.
+func (v *victim) waiting() float64 {
+	if v.spans.weighted <= 0 {
+		return 0
+	}
+	return v.blocked() * v.blocked() / v.spans.weighted
 }
 
 // queueing is the seconds that a process waits for a processor, where that is

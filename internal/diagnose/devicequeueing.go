@@ -38,6 +38,9 @@ func deviceQueueing() Cause {
 			case r < need:
 				return no(fmt.Sprintf("latency is %.1fx the base latency", r))
 			}
+			if n := c.fewBursts(&d); n > 0 {
+				return cannotTell(tooFewBursts(n))
+			}
 			conf := confidence((r-need)/3+0.2, true)
 			if d.baseBound {
 				conf *= 0.85

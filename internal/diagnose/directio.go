@@ -30,7 +30,7 @@ func directIO() Cause {
 			if !c.suffers() {
 				return no("no program waits for I/O long enough to matter")
 			}
-			direct, again := c.of(sample.BlockDirect), c.of(sample.BlockDirectAgn)
+			direct := c.of(sample.BlockDirect)
 			cached := (c.of(sample.CacheMisses) + c.of(sample.CacheMappedMisses)) * pageSize
 			if direct == 0 {
 				return no("the victim reads nothing with O_DIRECT")
@@ -38,7 +38,7 @@ func directIO() Cause {
 			if direct < cached {
 				return no("the victim reads mostly through the cache")
 			}
-			d, room := c.directSet(direct, again), c.room()
+			d, room := c.directSet(), c.room()
 			if !room.known {
 				return cannotTell(room.why)
 			}
@@ -76,7 +76,7 @@ func directIO() Cause {
 				Disprove: "no block is read twice: the program reads new offsets all the time",
 				Advice: []Advice{c.promise(c.cachedInstead(&v)).advise(
 					fmt.Sprintf("read through the page cache (without O_DIRECT), or, if the program has a cache of its own (a database's buffer pool, a block cache), raise that cache to about %s: two caches of the same data waste memory", bytes(set)),
-					fmt.Sprintf("once all of it has been read, after about %s, reads are served from memory", duration(set/(direct/s)))).saving(c.cachedOnce(&d, room.bytes), "")},
+					fmt.Sprintf("once all of it has been read, after about %s, reads are served from memory", duration(set/(d.draws*pageSize/s)))).saving(c.cachedOnce(&d, room.bytes), "")},
 			}
 		},
 	}
@@ -95,8 +95,26 @@ type directSet struct {
 
 // directSet estimates, from how often the reads of a window come back to what
 // they had read, how much there is of it: a longer window sees more of it, and
-// says the same.
-func (c *Case) directSet(direct, again float64) directSet {
+// says the same. A page counts as read before whoever read it: so others that read the
+// victim's files past the cache, too, are part of it.
+func (c *Case) directSet() directSet {
+	files, readers := map[sample.FileID]bool{}, map[int]bool{c.victim.pid: true}
+	c.w.Each(sample.DirectReadBytes, func(e sample.Entity, s *sample.Series) {
+		if e.PID == c.victim.pid && e.File != (sample.FileID{}) && s.Sum() > 0 {
+			files[e.File] = true
+		}
+	})
+	c.w.Each(sample.DirectReadBytes, func(e sample.Entity, s *sample.Series) {
+		if e.PID != 0 && files[e.File] && s.Sum() > 0 {
+			readers[e.PID] = true
+		}
+	})
+	var direct, again float64
+	for pid := range readers {
+		read, _ := c.w.Sum(sample.BlockDirect, sample.Entity{PID: pid})
+		before, _ := c.w.Sum(sample.BlockDirectAgn, sample.Entity{PID: pid})
+		direct, again = direct+read, again+before
+	}
 	again = min(again, direct) // of reads smaller than a page, the whole page counts as read before
 	d := directSet{distinct: direct - again, repeats: again / pageSize, draws: direct / pageSize, share: again / direct}
 	d.random = population(d.distinct/pageSize, d.draws) * pageSize
@@ -104,11 +122,9 @@ func (c *Case) directSet(direct, again float64) directSet {
 	// those did: by two standard deviations.
 	missed := 2 * math.Sqrt(d.repeats*c.pagesOfRead())
 	d.least = population(max(0, d.distinct/pageSize-missed), d.draws) * pageSize
-	c.w.Each(sample.DirectReadBytes, func(e sample.Entity, s *sample.Series) {
-		if e.PID == c.victim.pid && e.File != (sample.FileID{}) && s.Sum() > 0 {
-			d.files += max(0, float64(c.w.Files[e.File].Size))
-		}
-	})
+	for f := range files {
+		d.files += max(0, float64(c.w.Files[f].Size))
+	}
 	return d
 }
 

@@ -18,13 +18,15 @@ func TestOrderedBeyondChance(t *testing.T) {
 	}{{51, false}, {34, false}, {12, true}} {
 		r := sample.NewRecorder(epoch)
 		r.PutFile(file, sample.File{Path: "/data", Size: pages * pageSize})
-		direct, again := 1520.0*request*pageSize, c.repeats*request*pageSize
+		direct := 1520.0 * request * pageSize
 		r.Put(sample.WaitIO, sample.Entity{PID: 7, Class: "read"}, 5, "test")
 		r.Put(sample.BlockOps, sample.Entity{PID: 7, Device: "vda", Class: "read"}, 1520, "test")
 		r.Put(sample.BlockBytes, sample.Entity{PID: 7, Device: "vda", Class: "read"}, direct, "test")
 		r.Put(sample.DirectReadBytes, sample.Entity{PID: 7, File: file}, direct, "test")
+		r.Put(sample.BlockDirect, sample.Entity{PID: 7}, direct, "test")
+		r.Put(sample.BlockDirectAgn, sample.Entity{PID: 7}, c.repeats*request*pageSize, "test")
 		k := newCase(r.Window(epoch.Add(5*time.Second)), Target{})
-		if d := k.directSet(direct, again); d.ordered() != c.want {
+		if d := k.directSet(); d.ordered() != c.want {
 			t.Errorf("%.0f requests came back of %.0f: ordered is %v", c.repeats, d.expected(d.files)/request/pageSize, d.ordered())
 		}
 	}

@@ -20,7 +20,9 @@ type change struct {
 	do   func(w *sample.Window, target Target, random *rand.Rand) (*sample.Window, Target)
 }
 
-// changes are what a verdict must not depend on.
+// changes are what a verdict must not depend on. Of processors there is none: a window
+// has no figure of a single one. It counts them (cpu.count, proc.processors), and adds up
+// what they did.
 func changes() []change {
 	return []change{
 		{"rename processes", renameProcesses},
@@ -193,15 +195,17 @@ func halfAsFast(w *sample.Window, target Target, _ *rand.Rand) (*sample.Window, 
 			}
 		}
 		binned := strings.HasPrefix(string(m), "block.bin_") || strings.HasPrefix(string(m), "block.fine_")
-		step := 100 * time.Millisecond
+		// where the two stand, so that each is in a bin of its own: see figure.DeviceBins and bursts
+		halves := []time.Duration{-50 * time.Millisecond, 50 * time.Millisecond}
 		if strings.HasPrefix(string(m), "block.fine_") {
-			step /= 10
+			halves = []time.Duration{-fineBin, 0}
 		}
 		var points []sample.Point
 		for _, p := range s.Points {
 			if binned { // what came in one bin comes in two
-				half := sample.Point{At: 2*p.At - step, Value: p.Value * k / 2}
-				points = append(points, half, sample.Point{At: 2 * p.At, Value: p.Value * k / 2})
+				for _, at := range halves {
+					points = append(points, sample.Point{At: 2*p.At + at, Value: p.Value * k / 2})
+				}
 				continue
 			}
 			points = append(points, sample.Point{At: 2 * p.At, Value: p.Value * k})
@@ -239,11 +243,16 @@ func splitProcesses(w *sample.Window, target Target, _ *rand.Rand) (*sample.Wind
 		}
 	}
 	// half of a value belongs to each, but for sizes and the longest of something.
-	share := func(m sample.Metric, v float64) (a, b float64) {
+	share := func(m sample.Metric, pid int, v float64) (a, b float64) {
 		switch m {
-		case sample.WaitThreads, sample.ReclaimThreads, sample.LockThreads, sample.ProcThreads:
+		case sample.WaitThreads, sample.WaitHeld, sample.WaitRan, sample.ReclaimThreads, sample.LockThreads, sample.ProcThreads:
 			a = math.Ceil(v / 2)
 			return a, max(v-a, min(v, 1))
+		case sample.WaitWorst: // of two at a time both have such a thread, as far as there is so much to wait
+			if waiting, _ := w.Value(sample.WaitThreads, sample.Entity{PID: pid}); waiting > 1 {
+				v = min(v, blockedIn(w, pid)/2)
+				return v, v
+			}
 		case sample.CacheLongest, sample.WritebackRate:
 			return v, v
 		}
@@ -252,7 +261,7 @@ func splitProcesses(w *sample.Window, target Target, _ *rand.Rand) (*sample.Wind
 	to := copied(w, func(m sample.Metric, e sample.Entity, s *sample.Series) (sample.Entity, *sample.Series) {
 		if twin[e.PID] != 0 {
 			for i := range s.Points {
-				s.Points[i].Value, _ = share(m, s.Points[i].Value)
+				s.Points[i].Value, _ = share(m, e.PID, s.Points[i].Value)
 			}
 		}
 		return e, s
@@ -262,16 +271,23 @@ func splitProcesses(w *sample.Window, target Target, _ *rand.Rand) (*sample.Wind
 			if twin[e.PID] == 0 {
 				return
 			}
-			e.PID = twin[e.PID]
 			other := &sample.Series{Source: s.Source, Points: slices.Clone(s.Points)}
 			for i := range other.Points {
-				_, other.Points[i].Value = share(m, other.Points[i].Value)
+				_, other.Points[i].Value = share(m, e.PID, other.Points[i].Value)
 			}
+			e.PID = twin[e.PID]
 			to.SetSeries(m, e, other)
 		})
 	}
+	newest := time.Duration(0)
+	for _, p := range w.Processes {
+		newest = max(newest, p.Start)
+	}
 	for pid, other := range twin {
 		if p, ok := w.Processes[pid]; ok {
+			if threads, _ := w.Value(sample.ProcThreads, sample.Entity{PID: pid}); threads <= 1 {
+				p.Start = newest + w.Length/2 // when the first one has ended
+			}
 			to.Processes[other] = p
 		}
 	}
@@ -284,17 +300,96 @@ func splitProcesses(w *sample.Window, target Target, _ *rand.Rand) (*sample.Wind
 	return to, target
 }
 
-// addIdleThreads gives every program a pool of threads that do nothing.
+// blockedIn is the seconds, summed over threads, that a process is blocked on I/O or
+// paused.
+func blockedIn(w *sample.Window, pid int) float64 {
+	sum, _ := w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
+	w.Each(sample.WaitIO, func(e sample.Entity, s *sample.Series) {
+		if e.PID == pid && e.Class != sample.ClassAsync {
+			sum += s.Sum()
+		}
+	})
+	return sum
+}
+
+// accounted is a window of an earlier version as today's accounts for it, which follows
+// each thread: all that waited wait alike, and compute alike. A window that has that
+// account, or never can have it, stays as it is.
+func accounted(w *sample.Window) *sample.Window {
+	if w.Told || !w.Has(sample.WaitIO) || w.Has(sample.WaitWeighted) || w.Has(sample.WaitSnapshots) {
+		return w
+	}
+	to := mapped(w, func(e sample.Entity) sample.Entity { return e })
+	seconds := w.Seconds()
+	for _, pid := range sortedPIDs(w) {
+		e := sample.Entity{PID: pid}
+		waits := blockedIn(w, pid)
+		if waits == 0 {
+			continue
+		}
+		of := func(m sample.Metric) float64 { v, _ := w.Sum(m, e); return v }
+		threads, _ := w.Value(sample.WaitThreads, e)
+		threads = max(1, threads, math.Ceil(waits/seconds))
+		computed := of(sample.ProcUser) + of(sample.ProcSystem) + of(sample.ProcRunDelay)
+		own := min(waits+computed, threads*seconds) // of the threads that waited
+		ran, held := threads, threads
+		if computed > own-waits {
+			ran += math.Ceil((computed - (own - waits)) / seconds)
+		}
+		if waits < waitShareLimit*own {
+			held = 0
+		}
+		for m, v := range map[sample.Metric]float64{
+			sample.WaitAwake: waits + computed, sample.WaitWeighted: waits * waits / own, sample.WaitWorst: waits / threads,
+			sample.WaitHeld: held, sample.WaitRan: ran,
+		} {
+			to.SetSeries(m, e, &sample.Series{Source: "test", Points: []sample.Point{{At: w.Length, Value: v}}})
+		}
+	}
+	return to
+}
+
+// addIdleThreads gives every program a pool of threads that do nothing, but that each
+// of them woke up once: some ran for a moment, some read a page on the way, and where
+// memory is short some had to free a little. A thread that waited for a lock for 10 ms,
+// from which on lock.threads counts it, is not idle.
 func addIdleThreads(w *sample.Window, target Target, random *rand.Rand) (*sample.Window, Target) {
+	const woke = 1e-4 // seconds that each of them was awake
 	idle := float64(1 + random.IntN(200))
-	return copied(w, func(m sample.Metric, e sample.Entity, s *sample.Series) (sample.Entity, *sample.Series) {
-		if m == sample.ProcThreads {
-			for i := range s.Points {
-				s.Points[i].Value += idle
+	ran := math.Ceil(idle * random.Float64())
+	waited := math.Ceil(ran * random.Float64())
+	raise := map[sample.Metric]float64{
+		sample.ProcThreads: idle, sample.WaitRan: ran, sample.WaitThreads: waited, sample.WaitHeld: waited, sample.ReclaimThreads: waited,
+		sample.WaitAwake: ran * woke, sample.WaitWeighted: waited * woke / 4,
+	}
+	if w.Told { // a text counts those that it tells of
+		raise = map[sample.Metric]float64{sample.ProcThreads: idle}
+	}
+	to := copied(w, func(m sample.Metric, e sample.Entity, s *sample.Series) (sample.Entity, *sample.Series) {
+		if n := len(s.Points); n > 0 && units[m].Kind == sample.Counter {
+			s.Points[n-1].Value += raise[m]
+			return e, s
+		}
+		for i := range s.Points {
+			if s.Points[i].Value > 0 { // of who never waited there is no row
+				s.Points[i].Value += raise[m]
 			}
 		}
 		return e, s
-	}, keptShape), target
+	}, keptShape)
+	for _, pid := range sortedPIDs(w) {
+		if w.Told || to.Get(sample.WaitThreads, sample.Entity{PID: pid}) == nil {
+			continue
+		}
+		e := sample.Entity{PID: pid, Class: sample.ClassOther}
+		s := &sample.Series{Source: to.Source(sample.WaitIO), Points: []sample.Point{{At: w.Length, Value: 0}}}
+		if old := to.Get(sample.WaitIO, e); old != nil && len(old.Points) > 0 {
+			s = old
+		}
+		s.Points[len(s.Points)-1].Value += waited * woke / 2
+		to.SetSeries(sample.WaitIO, e, s)
+	}
+	return to, target
 }
 
 // addIdleProcesses adds programs that wake up now and then for nearly nothing.
@@ -309,7 +404,7 @@ func addIdleProcesses(w *sample.Window, target Target, random *rand.Rand) (*samp
 		return to, target // a text may tell of no process at all, and then one of nearly nothing is whom it tells of
 	}
 	put := func(m sample.Metric, e sample.Entity, v float64) {
-		if w.Has(m) {
+		if w.Has(m) { // what no process has could not be read
 			to.SetSeries(m, e, &sample.Series{Source: w.Source(m), Points: []sample.Point{{At: w.Length, Value: v}}})
 		}
 	}
@@ -320,6 +415,11 @@ func addIdleProcesses(w *sample.Window, target Target, random *rand.Rand) (*samp
 		put(sample.ProcRunDelay, e, 0.0001)
 		put(sample.ProcThreads, e, 4)
 		put(sample.WaitThreads, e, 1)
+		put(sample.WaitRan, e, 1)
+		put(sample.WaitAwake, e, 0.0013)
+		put(sample.WaitWeighted, e, 0.00003)
+		put(sample.WaitWorst, e, 0.0002)
+		put(sample.WaitHeld, e, 1)
 		put(sample.WaitIO, sample.Entity{PID: pid, Class: "other"}, 0.0002)
 	}
 	return to, target
@@ -356,11 +456,21 @@ func dropEvents(w *sample.Window, target Target, random *rand.Rand) (*sample.Win
 	}), target
 }
 
-// repeatWindow goes on for as long again, with the same in it.
+// repeatWindow goes on for as long again, with the same in it. What fills in a text goes on filling;
+// what is followed is followed on; and of reads at random more come back, the more there were.
 func repeatWindow(w *sample.Window, target Target, _ *rand.Rand) (*sample.Window, Target) {
-	to := copied(w, func(_ sample.Metric, e sample.Entity, s *sample.Series) (sample.Entity, *sample.Series) {
+	to := copied(w, func(m sample.Metric, e sample.Entity, s *sample.Series) (sample.Entity, *sample.Series) {
+		times, more := 1.0, 0.0
+		switch n := float64(len(s.Points)); {
+		case m == sample.LockFutexes:
+			more = s.Last()
+		case m == sample.BlockDirectAgn:
+			times = againLater(w, e.PID)
+		case w.Told && n >= 2 && units[m].Kind == sample.Gauge && units[m].Unit == sample.Bytes:
+			more = (s.Last() - s.Points[0].Value) * n / (n - 1)
+		}
 		for _, p := range slices.Clone(s.Points) {
-			s.Points = append(s.Points, sample.Point{At: p.At + w.Length, Value: p.Value})
+			s.Points = append(s.Points, sample.Point{At: p.At + w.Length, Value: times*p.Value + more})
 		}
 		return e, s
 	}, func(_ sample.Metric, e sample.Entity, h *sample.Hist) (sample.Entity, *sample.Hist) {
@@ -372,4 +482,24 @@ func repeatWindow(w *sample.Window, target Target, _ *rand.Rand) (*sample.Window
 	})
 	to.Length *= 2
 	return to, target
+}
+
+// againLater is how many times as many of a process's direct reads come back in the second
+// of two like windows. Of N draws from D pages N - D(1-exp(-N/D)) had been drawn before.
+// Who comes back to less than that reads its files in some order, and goes on so.
+func againLater(w *sample.Window, pid int) float64 {
+	e := sample.Entity{PID: pid}
+	read, _ := w.Sum(sample.BlockDirect, e)
+	again, _ := w.Sum(sample.BlockDirectAgn, e)
+	size := 0.0
+	w.Each(sample.DirectReadBytes, func(of sample.Entity, _ *sample.Series) {
+		if of.PID == pid {
+			size += float64(w.Files[of.File].Size)
+		}
+	})
+	came := func(n float64) float64 { return n + size*math.Expm1(-n/size) }
+	if size == 0 || again < 0.9*came(read) {
+		return 1
+	}
+	return came(2*read)/came(read) - 1
 }

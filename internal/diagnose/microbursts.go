@@ -54,24 +54,11 @@ func microbursts() Cause {
 			}
 			b := c.bursts()
 			base, bound, need := c.burstBase(&d)
-			switch {
-			case b.count < burstsNeeded:
-				return no(fmt.Sprintf("%d bursts are too few to tell", b.count))
-			case b.mean >= burstAverage*b.peak || b.calm < 0.9:
-				return no(fmt.Sprintf("the load is steady: on average %s of what the device does at its busiest", percent(b.mean/b.peak)))
-			case b.each < burstOps:
-				return no(fmt.Sprintf("with %.1f requests at a time there is no burst", b.each))
-			case b.length > burstLength:
-				return no("the bursts last " + duration(b.length) + ", which shows in ordinary averages")
-			case b.share < burstShare:
-				return no(fmt.Sprintf("only %s of the request time is in bursts", percent(b.share)))
-			case base == 0:
-				return cannotTell("no request was seen alone on the device, so its base latency is not known")
-			case b.latency < need*base:
-				return no(fmt.Sprintf("in bursts requests take %s, no longer than alone (%s): the device serves them at once",
-					duration(b.latency), duration(base)))
-			case c.w.Processes[b.leader].Kernel && c.flushes():
-				return no("the bursts are the kernel's writeback")
+			if why := c.noBursts(&b, base, need); why != nil {
+				return *why
+			}
+			if b.count < burstsNeeded {
+				return cannotTell(tooFewBursts(b.count))
 			}
 			name := "alone on the device"
 			if bound {
@@ -114,6 +101,51 @@ func microbursts() Cause {
 			}
 		},
 	}
+}
+
+// noBursts is the verdict where bursts are not what overloads the device, nil where they
+// are, however few.
+func (c *Case) noBursts(b *burstView, base, need float64) *Verdict {
+	var v Verdict
+	switch {
+	case b.count == 0:
+		v = no("there is no burst")
+	case b.mean >= burstAverage*b.peak || b.calm < 0.9:
+		v = no(fmt.Sprintf("the load is steady: on average %s of what the device does at its busiest", percent(b.mean/b.peak)))
+	case b.each < burstOps:
+		v = no(fmt.Sprintf("with %.1f requests at a time there is no burst", b.each))
+	case b.length > burstLength:
+		v = no("the bursts last " + duration(b.length) + ", which shows in ordinary averages")
+	case b.share < burstShare:
+		v = no(fmt.Sprintf("only %s of the request time is in bursts", percent(b.share)))
+	case base == 0:
+		v = cannotTell("no request was seen alone on the device, so its base latency is not known")
+	case b.latency < need*base:
+		v = no(fmt.Sprintf("in bursts requests take %s, no longer than alone (%s): the device serves them at once",
+			duration(b.latency), duration(base)))
+	case c.w.Processes[b.leader].Kernel && c.flushes():
+		v = no("the bursts are the kernel's writeback")
+	default:
+		return nil
+	}
+	return &v
+}
+
+// fewBursts is the number of bursts that make the queue at the victim's device, where they
+// are too few to tell whether they come again and again, else 0.
+func (c *Case) fewBursts(d *deviceView) int {
+	b := c.bursts()
+	if b.count == 0 || b.count >= burstsNeeded {
+		return 0
+	}
+	if base, _, need := c.burstBase(d); c.noBursts(&b, base, need) != nil {
+		return 0
+	}
+	return b.count
+}
+
+func tooFewBursts(n int) string {
+	return fmt.Sprintf("the waiting is in %s, too few to tell whether they come again and again: observe longer", sample.Counted(float64(n), "burst"))
 }
 
 // burstBase is the base latency and by how much latency in bursts must exceed

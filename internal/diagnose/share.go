@@ -30,15 +30,27 @@ type spans struct {
 	worst    float64 // seconds waited by the thread with most of it
 	held     float64 // threads that waited for a tenth of their time awake, or longer
 	ran      float64 // threads that were awake at all
+	alike    bool    // estimated: each thread is taken to do what the others do
 }
 
-// spansOf is nil where waiting is known by process only, as in recordings of
-// earlier versions.
-func (c *Case) spansOf(pid int) *spans {
-	e := sample.Entity{PID: pid}
+// spansOf is nil where it is not known how many threads waited. Where waiting is known by
+// process only, as in recordings of earlier versions, it is estimated: all threads that
+// waited are taken to be alike. How many there are says little, for it counts who waited
+// once.
+func (c *Case) spansOf(v *victim) *spans {
+	e := sample.Entity{PID: v.pid}
 	weighted, ok := c.w.Sum(sample.WaitWeighted, e)
 	if !ok {
-		return nil
+		if c.coarse() == "" || v.threads == 0 || v.blocked() == 0 {
+			return nil
+		}
+		awake := v.blocked() + v.cpu + v.delay
+		part := v.blocked() / min(awake, v.threads*c.w.Seconds()) // what is more, others computed
+		s := &spans{alike: true, weighted: v.blocked() * min(1, part), awake: awake, worst: v.blocked() / v.threads, ran: v.threads}
+		if part >= waitShareLimit {
+			s.held = v.threads
+		}
+		return s
 	}
 	s := &spans{weighted: weighted}
 	s.awake, _ = c.w.Sum(sample.WaitAwake, e)
@@ -54,7 +66,7 @@ func (c *Case) coarse() string {
 	if c.w.Told || !c.w.Has(sample.WaitIO) || c.w.Has(sample.WaitWeighted) {
 		return ""
 	}
-	return "this window does not have the waiting of each thread (wait.weighted): a process with one waiting thread of many looks healthy"
+	return "this window does not have the waiting of each thread (wait.weighted): its threads are taken to be alike, and one that waits among many that compute may look healthy"
 }
 
 // blocked is the seconds, summed over threads, that it is blocked on I/O or
@@ -89,7 +101,7 @@ func (v *victim) ahead(seconds float64) bool {
 	if v.spans.weighted <= 0 || t <= 0 || v.several > 1 {
 		return false
 	}
-	awake := t * t / v.spans.weighted // of those that wait, which are alike in that
+	awake := v.waiting() // of those that wait, which are alike in that
 	return awake <= restsHalf*seconds*max(1, v.spans.held) && v.cpu+v.delay+t-awake >= seconds
 }
 
@@ -119,8 +131,12 @@ func (v *victim) waiters() float64 {
 // least what it is of all that the process was awake.
 func (v *victim) stalled(seconds float64) float64 {
 	s := v.stall / (seconds * max(1, v.stallers))
-	if v.spans != nil && v.stall > 0 {
-		s = max(s, min(v.stall/seconds, v.stall/max(v.stall, v.spans.awake)))
+	if v.stall > 0 {
+		awake := v.cpu + v.delay + v.blocked() // of who waited for no I/O nothing else is known
+		if v.spans != nil {
+			awake = v.spans.awake
+		}
+		s = max(s, min(v.stall/seconds, v.stall/max(v.stall, awake)))
 	}
 	return s
 }

@@ -468,15 +468,16 @@ func TestSleepForCompletions(t *testing.T) {
 }
 
 // A recording of an earlier version has no account of threads: its figure is of
-// all that ever waited, and the report says so.
+// all that ever waited, as if they were alike, and the report says so. Threads that
+// waited once and rest do not dilute it.
 func TestRecordingsWithoutThreads(t *testing.T) {
 	m := newMachine()
 	m.process(10, "worker", "sync", append(idle(3), thread{wait: 8, cpu: 1})...)
 	m.busy(0.4)
 	m.Forget(sample.WaitWeighted)
 	r := m.judge()
-	if r.Primary != "sync-writes" || r.Findings[0].Evidence[0].Value > 0.21 {
-		t.Errorf("found %+v, want sync-writes for a fifth of four threads' time", r.Findings)
+	if v := r.Findings[0].Evidence[0].Value; r.Primary != "sync-writes" || v < 0.79 || v > 0.82 {
+		t.Errorf("found %+v, want sync-writes for 80 %% of the time", r.Findings)
 	}
 	if !strings.Contains(strings.Join(r.Gaps, "\n"), "wait.weighted") {
 		t.Errorf("the gaps are %q, want a word on the missing account", r.Gaps)

@@ -2,8 +2,10 @@ package diagnose
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"iocause/internal/sample"
@@ -20,6 +22,7 @@ type synthetic struct {
 	cgroups []string
 	gone    map[sample.Metric]bool // as if it could not be read
 	calm    bool                   // nobody waits or works much
+	crowd   bool                   // there are many, and each waits for less than a tenth of its time
 	bent    bool                   // some figures do not agree with the rest
 }
 
@@ -41,8 +44,15 @@ func syntheticWindow(seed uint64) (w *sample.Window, bent bool) {
 		s.w.Gaps = append(s.w.Gaps, sample.Gap{Metrics: []sample.Metric{m}, Why: string(m) + " could not be read"})
 	}
 	s.host()
-	for pid := 100; pid < 101+s.random.IntN(8); pid++ {
+	most := 8
+	if s.crowd = !s.calm && s.chance(0.1); s.crowd {
+		most = 60
+	}
+	for pid := 100; pid < 101+s.random.IntN(most); pid++ {
 		s.process(pid)
+	}
+	if s.chance(0.8) { // else an earlier version recorded it
+		s.w = accounted(s.w)
 	}
 	s.settle()
 	s.contradict()
@@ -146,7 +156,11 @@ func (s *synthetic) request(pid int, cgroup, device, class string, n, bytes, lat
 // in what, and what it does on the way.
 func (s *synthetic) process(pid int) {
 	cgroup := s.cgroups[s.random.IntN(len(s.cgroups))]
-	s.w.Processes[pid] = sample.Process{Comm: fmt.Sprintf("p%d", pid%5), MemoryCgroup: cgroup, IOCgroup: cgroup, CPUCgroup: cgroup}
+	comm := fmt.Sprintf("p%d", pid%5)
+	if s.crowd { // of one name they would be one program
+		comm = fmt.Sprintf("p%d", pid)
+	}
+	s.w.Processes[pid] = sample.Process{Comm: comm, MemoryCgroup: cgroup, IOCgroup: cgroup, CPUCgroup: cgroup}
 	e := sample.Entity{PID: pid}
 	threads := float64(1 + s.random.IntN(32))
 	device := s.devices[s.random.IntN(len(s.devices))]
@@ -162,12 +176,21 @@ func (s *synthetic) process(pid int) {
 	if s.calm {
 		waits, most = waits*0.05, 0.1
 	}
+	if s.crowd {
+		threads, queue = 1, 0
+		waits = s.between(0.005, 0.04) * s.seconds
+	}
 	awake := max(0, threads*s.seconds-waits)
 	cpu := min(awake, s.seconds) * s.scale(1e-3, most)
+	delay := min(awake-cpu, s.seconds) * s.between(0, 0.3*most)
+	if s.crowd { // each waits for less than a tenth of the time that it is awake
+		cpu = waits * s.between(10, 20)
+		delay = cpu / 50
+	}
+	s.put(sample.ProcRunDelay, e, delay)
 	s.put(sample.ProcThreads, e, threads+float64(s.random.IntN(64)))
 	s.put(sample.ProcUser, e, cpu*0.7)
 	s.put(sample.ProcSystem, e, cpu*0.3)
-	s.put(sample.ProcRunDelay, e, min(awake-cpu, s.seconds)*s.between(0, 0.3*most))
 	s.put(sample.WaitThreads, e, threads)
 	n := waits / (latency + queue)
 	bytes := n * s.scale(4096, 1<<20)
@@ -242,13 +265,19 @@ func (s *synthetic) process(pid int) {
 
 // settle makes the sums of what the processes did: devices' times, pressure.
 func (s *synthetic) settle() {
-	stalled := 0.0
-	for pid := range s.w.Processes {
+	stalled, together := 0.0, 1.0
+	for _, pid := range slices.Sorted(maps.Keys(s.w.Processes)) {
+		one := 0.0
 		for _, class := range []string{"read", "write", "sync", "fault", "other"} {
 			t, _ := s.w.Sum(sample.WaitIO, sample.Entity{PID: pid, Class: class})
 			threads, _ := s.w.Value(sample.WaitThreads, sample.Entity{PID: pid})
-			stalled = max(stalled, min(s.seconds, t/max(threads, 1)))
+			one = max(one, min(s.seconds, t/max(threads, 1)))
 		}
+		stalled = max(stalled, one)
+		together *= 1 - one/s.seconds
+	}
+	if s.crowd { // they wait at different times, in front of one processor
+		stalled = max(stalled, s.seconds*(1-together))
 	}
 	if s.chance(0.05) { // by threads that no probe saw
 		stalled, s.bent = s.seconds*s.between(0, 1), true
