@@ -33,6 +33,7 @@ import (
 //	unknown WHY           (the settings of one side are not known)
 //	want CAUSE yes|no|cannot tell
 //	primary CAUSE
+//	likely                (the first finding is called likely: who waits for what was not counted)
 //	culprit COMM          (of the first finding; none: nobody of this machine)
 //	advice TEXT           (is in what the first finding says to do)
 //	weight CAUSE W        (to 0.005; absent: the cause is not among the findings)
@@ -47,6 +48,7 @@ type testCase struct {
 	host    bool // the whole host is asked about
 	want    map[ID]Answer
 	primary ID
+	likely  bool
 	culprit string
 	advice  string
 	weights map[ID]string
@@ -100,6 +102,9 @@ func TestCauses(t *testing.T) {
 				}
 				if c.primary != "" && r.Primary != c.primary {
 					t.Errorf("%s: the primary cause is %s, want %s", c.where, r.Primary, c.primary)
+				}
+				if c.likely && (len(r.Findings) == 0 || !r.Findings[0].Likely || r.Blind == "") {
+					t.Errorf("%s: the first finding is not called likely, or not why: %q, %+v", c.where, r.Blind, r.Findings)
 				}
 				if c.culprit != "" && (len(r.Findings) == 0 || cmp.Or(r.Findings[0].Culprit.Comm, "none") != c.culprit) {
 					t.Errorf("%s: the culprit is not %s in %+v", c.where, c.culprit, r.Findings)
@@ -249,6 +254,8 @@ func readCases(t *testing.T, path string, known map[string]*testCase) []*testCas
 			c.want[ID(cause)] = Answer(answer)
 		case "primary":
 			c.primary = ID(rest)
+		case "likely":
+			c.likely = true
 		case "culprit":
 			c.culprit = rest
 		case "advice":
