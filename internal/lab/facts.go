@@ -59,7 +59,8 @@ func (c Condition) holds(v float64) bool {
 //	load.NAME.amplification (bytes read from devices for each byte asked for)
 //	mem.available, .cached, .dirty, .writeback (bytes, at the end of the window)
 //	host.stolen            processors that the hypervisor gave to others, /proc/stat
-//	host.foreign_bytes     what went to and from block devices, but for the loads' share
+//	host.foreign_bytes     what others than the loads had read from block devices and gave to
+//	                       be written to them, see foreignBytes
 type Facts map[string]float64
 
 // raw reads the counters as they are; gauges are under names with "=". A file that
@@ -184,6 +185,35 @@ func diskFacts(h *host.Host, device, at string, f map[string]float64) {
 	f[at+".busy"], f[at+".in_flight"] = float64(d.Busy)/1000, float64(d.Weighted)/1000
 }
 
+// foreignBytes is what others than the loads had read from block devices and gave to be
+// written to them, in bytes a second; ok is false where the kernel does not say.
+//
+// A process is charged for what it writes when it dirties the page (folio_account_dirtied
+// in mm/page-writeback.c, which counts nr_dirtied at the same time), the device when the
+// page is sent to it (submit_bio in block/blk-core.c, pgpgout): seconds later, or never.
+// The difference of those two is far below zero while dirty pages pile up, and above it
+// while they are written. So what was dirtied and is not yet written is added: then both
+// sides count at the same instant. Reads and direct writes are charged as they are sent.
+//
+// What is left below zero is of two kinds: the files are read one after the other, some
+// milliseconds apart, so that it is off by what the rates changed by in that time; and what
+// loads read and write over a network or FUSE is charged to them, and sent to no device.
+func foreignBytes(facts Facts) (perSecond float64, ok bool) {
+	of := func(name string) float64 {
+		v, known := facts["vmstat."+name]
+		ok = ok && known
+		return v
+	}
+	ok = true
+	perSecond = (of("pgpgin")+of("pgpgout"))*1024 + (of("nr_dirtied")-of("nr_written"))*float64(os.Getpagesize())
+	for name, v := range facts {
+		if strings.HasPrefix(name, "load.") && (strings.HasSuffix(name, ".read_bytes") || strings.HasSuffix(name, ".write_bytes")) {
+			perSecond -= v
+		}
+	}
+	return perSecond, ok
+}
+
 // between turns two readings into facts.
 func between(before, after map[string]float64, elapsed time.Duration) Facts {
 	facts := Facts{}
@@ -204,11 +234,8 @@ func between(before, after map[string]float64, elapsed time.Duration) Facts {
 			}
 		}
 	}
-	facts["host.foreign_bytes"] = (facts["vmstat.pgpgin"] + facts["vmstat.pgpgout"]) * 1024
-	for name, v := range facts {
-		if strings.HasPrefix(name, "load.") && (strings.HasSuffix(name, ".read_bytes") || strings.HasSuffix(name, ".write_bytes")) {
-			facts["host.foreign_bytes"] -= v
-		}
+	if foreign, ok := foreignBytes(facts); ok {
+		facts["host.foreign_bytes"] = foreign
 	}
 	for name, asked := range facts {
 		if at, ok := strings.CutSuffix(name, ".read_chars"); ok && asked > 0 {

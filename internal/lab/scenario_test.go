@@ -119,6 +119,34 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// What others do on block devices is the same figure while what a load dirties piles up
+// and while it is written: a process is charged when it dirties a page, and the device
+// when that is sent.
+func TestForeignBytes(t *testing.T) {
+	page := float64(os.Getpagesize())
+	const others, loads = 3 << 20, 40 << 20 // bytes a second
+	for name, c := range map[string]struct{ dirtied, written, direct float64 }{
+		"it piles up":         {loads, 0, 0},
+		"all of it is sent":   {loads, loads, 0},
+		"what piled up":       {0, loads, 0},
+		"it writes past that": {0, 0, loads},
+	} {
+		before := map[string]float64{"vmstat.pgpgin": 0, "vmstat.pgpgout": 0, "vmstat.nr_dirtied": 0, "vmstat.nr_written": 0, "load.x.read_bytes": 0, "load.x.write_bytes": 0}
+		after := map[string]float64{
+			"vmstat.pgpgin": 2 * (others + loads) / 1024, "vmstat.pgpgout": 2 * (c.written + c.direct) / 1024,
+			"vmstat.nr_dirtied": 2 * c.dirtied / page, "vmstat.nr_written": 2 * c.written / page,
+			"load.x.read_bytes": 2 * loads, "load.x.write_bytes": 2 * (c.dirtied + c.direct),
+		}
+		if got := between(before, after, 2*time.Second)["host.foreign_bytes"]; got != others {
+			t.Errorf("%s: %g bytes a second of others, want %d", name, got, others)
+		}
+		delete(after, "vmstat.nr_written")
+		if got, ok := between(before, after, 2*time.Second)["host.foreign_bytes"]; ok {
+			t.Errorf("%s: %g bytes a second of others, though the kernel does not tell what was written", name, got)
+		}
+	}
+}
+
 // tree makes files below a root.
 func tree(t *testing.T, files map[string]string) *host.Host {
 	t.Helper()
