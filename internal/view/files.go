@@ -153,8 +153,7 @@ func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
 }
 
 // slowestLayers is a way to ask which layer takes most of the time of what is read and
-// written on the device that a file is on, all files together, and which share; where
-// a file is on several devices, of the one with most of its bytes.
+// written on the device of a file's file system, all files together, and which share.
 func slowestLayers(w *sample.Window) func(sample.FileID) []table.Cell {
 	slowest := map[string][]table.Cell{}
 	for _, s := range figure.Stacks(w) {
@@ -162,17 +161,8 @@ func slowestLayers(w *sample.Window) func(sample.FileID) []table.Cell {
 			slowest[s[0].Device] = []table.Cell{table.Str(l.Name()), table.Num(share)}
 		}
 	}
-	most, on := map[sample.FileID]float64{}, map[sample.FileID]string{}
-	bytes := map[sample.Entity]float64{}
-	w.Each(sample.BlockFileBytes, func(e sample.Entity, s *sample.Series) {
-		at := sample.Entity{File: e.File, Device: e.Device}
-		bytes[at] += s.Sum()
-		if bytes[at] > most[e.File] {
-			most[e.File], on[e.File] = bytes[at], e.Device
-		}
-	})
 	return func(f sample.FileID) []table.Cell {
-		if cells, ok := slowest[on[f]]; ok {
+		if cells, ok := slowest[w.Files[f].Device]; ok {
 			return cells
 		}
 		return []table.Cell{table.None(), table.None()}

@@ -78,8 +78,7 @@ func TestSlowestLayer(t *testing.T) {
 		w := stacked(func(r *sample.Recorder) {
 			f := sample.FileID{Dev: 1, Ino: 2}
 			r.Put(sample.CacheAccesses, sample.Entity{PID: 7, File: f}, 10, "test")
-			r.Put(sample.BlockFileBytes, sample.Entity{File: f, Device: c.device, Class: sample.ClassRead}, 40960, "test")
-			r.Put(sample.BlockFileBytes, sample.Entity{File: f, Device: "sda", Class: sample.ClassRead}, 4096, "test")
+			r.PutFile(f, sample.File{Path: "/mnt/data", Device: c.device})
 		})
 		row := Files(w, &Query{By: "file"})[0].Object()["rows"].([]map[string]any)[0]
 		layer, _ := row["slowest_layer"].(string)
