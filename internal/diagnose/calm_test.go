@@ -199,3 +199,47 @@ func TestQueueingLittleIsLessSure(t *testing.T) {
 		}
 	}
 }
+
+// Who has a lower priority gives way, so it is not who takes the processor; where it has
+// those that the victim may not use, these are as good as idle.
+func TestWhoGivesWay(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		nice, own float64
+		pinned    bool
+		culprit   int
+		do        string
+		most      float64 // of what is promised at least; 0: any
+	}{
+		{"as high", 0, 0, false, 8, "give the victim a larger share", 0},
+		{"lower", 19, 0, false, 7, "give it more processors", 0},
+		{"both lower", 19, 19, false, 8, "give the victim a larger share", 0},
+		{"lower, on the processor that it may not use", 19, 0, true, 7, "lower priority", 2.3},
+		{"as high, on the processor that it may not use", 0, 0, true, 8, "give the victim a larger share", 0},
+	} {
+		m := newMachine()
+		e, other := sample.Entity{PID: 7}, sample.Entity{PID: 8}
+		m.process(7, "fio", "read", thread{cpu: 0.25 * testSeconds, delay: 0.75 * testSeconds}, thread{cpu: 0.25 * testSeconds, delay: 0.75 * testSeconds})
+		m.process(8, "busy", "read", thread{cpu: testSeconds})
+		m.put(sample.ProcThreads, e, 2)
+		m.put(sample.ProcThreads, other, 1)
+		m.put(sample.CPUCount, sample.Entity{}, 2)
+		m.put(sample.CPUUser, sample.Entity{}, 2*testSeconds)
+		m.put(sample.CPUIdle, sample.Entity{}, 0)
+		if c.nice > 0 {
+			m.put(sample.ProcNice, other, c.nice)
+			m.put(sample.CPUNice, sample.Entity{}, testSeconds)
+		}
+		if c.own > 0 {
+			m.put(sample.ProcNice, e, c.own)
+		}
+		if c.pinned {
+			m.put(sample.ProcProcessors, e, 1)
+		}
+		r := Judge(m.Window(epoch.Add(time.Duration(testSeconds*float64(time.Second)))), Target{PIDs: []int{7}})
+		f := r.Findings[0]
+		if r.Primary != CPUSaturated || f.Culprit.PID != c.culprit || !strings.Contains(f.Advice[0].Do, c.do) || c.most > 0 && f.Advice[0].Low > c.most {
+			t.Errorf("%s: %s by %d: %+v", c.name, r.Primary, f.Culprit.PID, f.Advice)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"iocause/internal/predict"
 	"iocause/internal/sample"
@@ -56,7 +57,7 @@ func cgroupCacheLimit() Cause {
 				Answer: Yes, Confidence: confidence((v.refault-refaultLimit)/(1-refaultLimit)+0.3, c.exact()),
 				Weight: c.limitWeight(&v), Culprit: k, Evidence: e,
 				Disprove: "refaults in the cgroup continue after its limit was raised above what it re-reads",
-				Advice:   append([]Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)}, c.keep(&v, cg)...),
+				Advice:   slices.Concat([]Advice{c.raiseLimit(&v, &set, cg, limit, taken, avail)}, c.freeIn(&v, cg, limit, taken), c.keep(&v, cg)),
 			}
 		},
 	}
@@ -108,6 +109,31 @@ func (c *Case) raiseLimit(v *cacheView, set *readSet, cgroup string, limit, take
 		a.Command = c.memoryLimitCommand(cgroup, top)
 	}
 	return a
+}
+
+// holdsShare is the part of a limit from which on it matters who else holds it.
+const holdsShare = 0.20
+
+// freeIn names the program of another name in the cgroup that holds most of the memory
+// that no file can be cached in, where that is a good part of the limit.
+func (c *Case) freeIn(v *cacheView, cgroup string, limit, taken float64) []Advice {
+	held := map[int]float64{}
+	c.w.Each(sample.ProcRSS, func(e sample.Entity, s *sample.Series) {
+		p := c.w.Processes[e.PID]
+		if e.PID != c.victim.pid && p.Comm != c.victim.process.Comm && inCgroup(p.MemoryCgroup, cgroup) && len(s.Points) > 0 {
+			held[e.PID] = s.Last()
+		}
+	})
+	pid := most(held)
+	holds := min(held[pid], taken) // resident files of its own are in the first figure only
+	if holds < holdsShare*limit {
+		return nil
+	}
+	saved, why := c.freed(v, cgroup, holds)
+	return []Advice{(Advice{
+		Do:     fmt.Sprintf("or free memory that %s (pid %d) holds of that limit (%s), or move it to another cgroup", c.w.Processes[pid].Comm, pid, bytes(holds)),
+		Expect: "as much more is cached then",
+	}).saving(saved, why)}
 }
 
 // raiseFor says how far by how far away the pages had been that came back. What is

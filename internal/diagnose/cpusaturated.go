@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 
 	"iocause/internal/sample"
 )
@@ -120,22 +121,29 @@ func cpuSaturated() Cause {
 				e = append(e, c.figure("processors that it may run on", allowed, "count", sample.ProcProcessors))
 			}
 			k := c.atProcessor()
-			rival, used := c.busiestOther()
-			advice := c.promise(removal{sure: v.delay, queue: true, more: true}).advise("give it more processors, or less to do at once",
-				"with a processor for every runnable thread")
+			rival, used, takes := c.busiestOther()
+			idle, _ := c.idleProcessors()
+			spare := idle + c.nicerShare() // it could have all but a little of what these use
+			elsewhere := pinned && spare >= idleLimit
+			promise := c.promise(removal{sure: v.delay, queue: true, more: !elsewhere})
+			advice := promise.advise("give it more processors, or less to do at once", "with a processor for every runnable thread")
 			switch stolen, _ := c.all(sample.CPUSteal); {
-			case stolen > max(used, v.cpu):
+			case stolen > max(takes, v.cpu):
 				k = Culprit{} // it is none of this machine
 				advice.Do = fmt.Sprintf("the hypervisor gives %.2g of this machine's processors to other guests: get dedicated processors, or move to another host", stolen/s)
-			case used > v.cpu:
+			case takes > v.cpu:
 				p := c.w.Processes[rival]
 				k = Culprit{PID: rival, Comm: p.Comm, Cgroup: p.MemoryCgroup}
 				e = append(e, c.onProcessors("time on a processor of the culprit", used/s).as("time-on-a-processor-of-the-culprit"))
 				advice.Do = "give the victim a larger share of the processors (cpu.weight, nice), or run the other program elsewhere"
 			}
-			if idle, _ := c.idleProcessors(); pinned && idle >= idleLimit {
+			if elsewhere {
 				k = c.atProcessor()
-				advice.Do = fmt.Sprintf("let it run on more than %s (taskset, cpuset): the others were idle %s of the time", sample.Counted(allowed, "processor"), percent(idle))
+				why := fmt.Sprintf("the others were idle %s of the time", percent(idle))
+				if idle < idleLimit {
+					why = "the others were busy with threads of lower priority"
+				}
+				advice = promise.advise(fmt.Sprintf("let it run on more than %s (taskset, cpuset): %s", sample.Counted(allowed, "processor"), why), "on all processors of this machine")
 			}
 			return Verdict{
 				Answer: Yes, Confidence: confidence((v.queued()-queueShareLimit)/0.3+0.3, v.known),
@@ -219,17 +227,32 @@ func (c *Case) processors() []Evidence {
 	return e
 }
 
-// busiestOther is the process besides the victim that used the processors
-// most, and for how many seconds.
-func (c *Case) busiestOther() (pid int, seconds float64) {
-	used := map[int]float64{}
+// niceStep is by how much more of a processor a thread gets than one whose nice value is
+// one more (sched_prio_to_weight in kernel/sched/core.c).
+const niceStep = 1.25
+
+// busiestOther is the process besides the victim that takes most of the processors from
+// it, for how many seconds it used them, and how many of these the victim could not have
+// had: who has a lower priority gives way.
+func (c *Case) busiestOther() (pid int, used, takes float64) {
+	seconds, taken := map[int]float64{}, map[int]float64{}
+	own, _ := c.w.Value(sample.ProcNice, sample.Entity{PID: c.victim.pid}) // absent where it is 0
 	for _, m := range []sample.Metric{sample.ProcUser, sample.ProcSystem} {
 		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
 			if e.PID != c.victim.pid {
-				used[e.PID] += s.Sum()
+				nice, _ := c.w.Value(sample.ProcNice, sample.Entity{PID: e.PID})
+				seconds[e.PID] += s.Sum()
+				taken[e.PID] += s.Sum() * math.Pow(niceStep, min(0, own-nice))
 			}
 		})
 	}
-	pid = most(used)
-	return pid, used[pid]
+	pid = most(taken)
+	return pid, seconds[pid], taken[pid]
+}
+
+// nicerShare is nicer as a share of all processors, 0 to 1.
+func (c *Case) nicerShare() float64 {
+	busy, _ := c.busyProcessors()
+	unused, _ := c.unusedProcessors()
+	return c.nicer() / max(busy+unused, 1e-9)
 }
