@@ -10,14 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"iocause/internal/require"
 	"iocause/internal/sample"
+	"iocause/internal/store/frames"
 )
 
 // an is an incident with everything in it.
@@ -237,5 +241,59 @@ func TestMissingSaysWhatThereIs(t *testing.T) {
 	}
 	if err := Missing(dir); !errors.Is(err, ErrNone) || !strings.HasSuffix(err.Error(), "it has 7, 6, 5, 4, 3, and 2 older: see 'iocause incidents'") {
 		t.Error(err)
+	}
+}
+
+// What unpacks to far more than its size is refused, in little memory and soon: as a
+// record, as very many, as many that are each within the limit, and as the first one,
+// without which nothing is read.
+func TestBombInPlaceOfAnIncident(t *testing.T) {
+	enc, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	zeros := enc.EncodeAll(make([]byte, mostRecord), nil)
+	small := enc.EncodeAll(make([]byte, frames.Spare), nil)
+	record := func(kind byte, body []byte) []byte {
+		return frames.Append(nil, append([]byte{kind, packed, 0, 0}, body...))
+	}
+	meta := record(kindMeta, enc.EncodeAll([]byte(`{"number":7}`), nil))
+	for _, c := range []struct {
+		name   string
+		first  []byte
+		record []byte
+		times  int
+		want   string // of what is lost; "" where nothing can be read
+	}{
+		{"one of 64 MiB", meta, record(kindSection, zeros), 1, frames.ErrBomb.Error()},
+		{"a thousand of 64 MiB", meta, record(kindSeries, zeros), 1000, frames.ErrBomb.Error()},
+		{"a thousand of 256 KiB", meta, record(kindSection, small), 1000, frames.ErrBomb.Error()},
+		{"the first", record(kindMeta, zeros), nil, 1, ""},
+	} {
+		file := append([]byte(magic), c.first...)
+		file = append(file, bytes.Repeat(c.record, c.times)...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		x, err := Read(bytes.NewReader(file))
+		took := time.Since(began)
+		runtime.ReadMemStats(&after)
+		if c.want == "" && !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v, want %v", c.name, err, ErrFormat)
+		}
+		if c.want != "" && (err != nil || x.Meta.Number != 7 || !strings.Contains(strings.Join(x.Lost, "\n"), c.want)) {
+			t.Errorf("%s: %v, lost %q; want its beginning, and %q", c.name, err, x.Lost[:min(3, len(x.Lost))], c.want)
+		}
+		kept := 0
+		if x != nil {
+			for _, section := range x.Sections {
+				kept += len(section.Data)
+			}
+		}
+		if kept > mostAll {
+			t.Errorf("%s: %d MiB were unpacked, and %d are the most", c.name, kept>>20, mostAll>>20)
+		}
+		// what all of it may unpack to is counted anew each time that a buffer grows
+		if n := after.TotalAlloc - before.TotalAlloc; n > 8*mostAll+uint64(4*len(file)) || took > 10*time.Second {
+			t.Errorf("%s: %d KiB of file took %d MiB of memory and %s", c.name, len(file)>>10, n>>20, took)
+		}
 	}
 }
