@@ -136,13 +136,18 @@ func tell(fd int, done *atomic.Int64, ended <-chan struct{}) {
 	}
 }
 
-// nameProcess makes the process known by spec's name and sets how readily the
-// kernel kills it.
+// nameProcess makes the process known by spec's name and nice value, and sets how
+// readily the kernel kills it.
 func nameProcess(spec *Spec) error {
 	if spec.Comm != "" {
 		// The leader's name is the process's name; we may be on another thread.
 		if err := os.WriteFile("/proc/self/comm", []byte(spec.Comm), 0); err != nil {
 			return fmt.Errorf("name the process: %w", err)
+		}
+	}
+	if spec.Nice != 0 { // the first thread's, which is not one of the load, is taken for the process's
+		if err := unix.Setpriority(unix.PRIO_PROCESS, os.Getpid(), spec.Nice); err != nil {
+			return fmt.Errorf("set the nice value of the process: %w", err)
 		}
 	}
 	if spec.OOMScoreAdj != 0 {
