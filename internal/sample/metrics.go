@@ -247,6 +247,7 @@ const (
 	WaitSnapshots   Metric = "wait.snapshots"
 	WaitFor         Metric = "wait.for"
 	WaitCourse      Metric = "wait.course"
+	HistCalls       Metric = "wait.call_latency"
 	WaitDirtyPause  Metric = "wait.dirty_pause"
 	DirtyPauses     Metric = "wait.dirty_pauses"
 )
