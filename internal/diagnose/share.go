@@ -80,6 +80,9 @@ func (v *victim) share(seconds float64) float64 {
 		return (v.waitTotal + v.pause) / (seconds * max(1, v.threads))
 	}
 	s, t := v.spans.worst/seconds, v.blocked()
+	if v.threads > 0 { // the worst waits at least as long as they do on average, were its account lost
+		s = max(s, t/(seconds*v.threads))
+	}
 	if t > 0 {
 		s = max(s, min(v.spans.weighted/t, t/seconds))
 	}

@@ -539,3 +539,18 @@ func TestDirectWriterThroughTheCache(t *testing.T) {
 		}
 	}
 }
+
+// Where there was no memory for the account of a thread, its waiting is in the process's
+// alone: then the thread that waits most waits at least as long as all do on average.
+func TestAccountOfAThreadThatWasLost(t *testing.T) {
+	for threads, want := range map[float64]ID{1: "sync-writes", 8: Unknown} {
+		m := newMachine()
+		m.process(10, "log", "sync", thread{wait: 0.01, cpu: 1})
+		m.put(sample.WaitIO, sample.Entity{PID: 10, Class: "sync"}, 4)
+		m.put(sample.WaitThreads, sample.Entity{PID: 10}, threads)
+		m.busy(0.4)
+		if r := m.judge(); r.Primary != want {
+			t.Errorf("4 s of %g threads, of which the account of threads has 0.01 s: %s, want %s", threads, r.Primary, want)
+		}
+	}
+}
