@@ -26,7 +26,34 @@ func score(t *testing.T) string {
 	require.NoError(t, err)
 	unplanted, err := space.ReadRecords("unplanted.jsonl")
 	require.NoError(t, err)
-	return scoreOf(&s) + drawnOf(drawn) + unplantedOf(unplanted)
+	later, err := space.ReadRecords("later.jsonl")
+	require.NoError(t, err)
+	return scoreOf(&s) + drawnOf(drawn) + laterOf(later) + unplantedOf(unplanted)
+}
+
+// laterOf is the part about what is drawn from seed 100000 on only.
+func laterOf(all []space.Record) string {
+	return `
+## Situations drawn from seed 100000 on
+
+Made from later.jsonl, which ` + "`iocause lab score --seeds`" + ` wrote on 2026-11-28 by d1c1b8ca (the reports left out), others' builds
+stood still meanwhile. Of the seeds from 100000 on these are the first that draw what smaller ones never do: a program that
+holds the memory of the cgroup, a processor that is shared with a program that computes, or reads through io_uring with the
+page cache. Each was scored once. They are too few to tell more than that nothing is badly wrong; in parentheses: 95 %
+confidence intervals.
+
+| even seeds | planted | true cause | said |
+|---|---|---|---|
+| 100044, 100058 | another program holds the memory | cgroup-cache-limit, cache-squeezed or reclaim-stall: freeing it gives 6.4 and 4.4 times as much, no limit 4.8 and 4.0 times | cgroup-cache-limit |
+| 100006, 100152 (the latter through io_uring) | shared processor | cpu-saturated: another one gives 1.2 and 1.4 times as much, the burner stopped 1.3 and 1.4 times | cpu-saturated |
+| 100020, 100022, 100024, 100034, 100038 | shared processor | sync-writes (2.4 to 520 times; of 100022 cpu-saturated, too): these commit | sync-writes |
+| 100264 | none, through io_uring | nothing helps: healthy, cpu-bound or cpu-saturated | cpu-saturated |
+
+Of 100152 the culprit was wrong: a bystander of the lowest priority had used most of the processors. It is right since its
+priority can be seen (repeated, it is the program itself, which may run on one processor only), and counts as first scored.
+The effect is still wrong: what was promised is for a processor for each of its threads, which this machine does not have.
+
+` + space.Markdown(all)
 }
 
 // unplantedOf is the part about situations in which nothing was planted.
