@@ -3,6 +3,7 @@
 #pragma once
 
 #include "event.bpf.h"
+#include "hist.bpf.h"
 #include "kprobe.bpf.h"
 #include "path.bpf.h"
 
@@ -71,6 +72,18 @@ struct sums {
 	u64 accesses, calls, misses, mapped_misses, inserted, write_alloc, wasted, evicted, reread;
 };
 
+/* The calls that are timed, see calls.bpf.h. */
+enum timed { TIMED_READ, TIMED_SYNC };
+
+/* The one that a task waits in, or waited in last. */
+struct timed_call {
+	u64 from; /* ns: when its first wait began; 0 for none, NO_CALL where that was not seen */
+	u64 until; /* ns: when its last one ended */
+	u64 mark; /* tells it from other calls, 0 for one that is not timed */
+	u64 sleeps; /* of the task in its life, up to the last wait in it */
+	u32 kind, what;
+};
+
 /* What is not published yet of the file that a task reads, and where it stands. */
 struct task {
 	u64 file; /* file_hash, 0 before the first read */
@@ -110,6 +123,7 @@ struct task {
 	struct called called; /* by kprobes, and where buffered reads end */
 	u64 wanted, dropped; /* bytes that such a read asked for, and pages dropped that it had copied */
 	struct noted noted; /* by events only */
+	struct timed_call timed;
 };
 
 struct chunk_key {
@@ -133,6 +147,14 @@ struct wait_times {
 	u64 worst_ns; /* in the window: waiting of the thread with most of it */
 	u64 spans_window; /* that window */
 	u64 window; /* the last window that ended with the process alive */
+};
+
+struct timed_key {
+	u32 tgid, kind;
+};
+struct timed_calls {
+	u64 ns; /* together */
+	u64 slots[HIST_SLOTS];
 };
 
 struct inode_key {
@@ -179,6 +201,15 @@ struct {
 	__type(value, struct wait_times);
 } waits SEC(".maps");
 
+/* Only processes that read from devices or sync have rows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct timed_key);
+	__type(value, struct timed_calls);
+} timed SEC(".maps");
+
 /* How long processes waited for answers in calls on files of a server or a daemon, ns. */
 struct asked_key {
 	u32 tgid, dev;
@@ -214,7 +245,7 @@ struct {
 } totals SEC(".maps");
 
 /* What could not be kept because a map was full; shown, never hidden. */
-u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths, lost_spans;
+u64 lost_accounts, lost_chunks, lost_tasks, lost_waits, lost_paths, lost_spans, lost_timed;
 u64 slow_ns;
 u64 window; /* number of the window */
 /* What the iterator does with the accounts of all tasks. */
@@ -269,6 +300,7 @@ static __always_inline bool look_is_over(u64 now)
 static const struct account no_account;
 static const struct task no_task;
 static const struct wait_times no_waits;
+static const struct timed_calls no_timed_calls;
 
 static __always_inline u64 file_hash(u64 ino, u32 dev)
 {

@@ -138,6 +138,8 @@ static __always_inline void settle_task(struct task_struct *task, struct task *t
 {
 	settle_reads(t, task, false);
 	settle_wait(task, t, now);
+	if (!t->off)
+		close_call(task, t);
 	finish_scan(t);
 	flush(t);
 }
@@ -166,7 +168,7 @@ int settle(struct bpf_iter__task *ctx)
 			return 0;
 		t = task_state_of(task);
 		if (t && !t->off)
-			begin_wait(task, t, now, class, what);
+			begin_wait(task, t, now, class, what, false);
 		return 0;
 	}
 	if (settle_mode == SETTLE_FORGET) {

@@ -52,7 +52,7 @@ func Metrics() []sample.Metric {
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions, sample.WaitUnnamed,
-		sample.WaitFor, sample.WaitCourse, sample.MountWait,
+		sample.WaitFor, sample.WaitCourse, sample.HistCalls, sample.MountWait,
 	}
 }
 
@@ -173,7 +173,7 @@ func (p *Probe) Collect(phase sample.Phase, into sample.Sink) error {
 		}
 		p.windows++
 		err = errors.Join(err, p.probe.SetVariable("window", p.windows), p.beginSpans(), p.emitTables(phase, into), p.probe.Losses("pagecache",
-			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_processes", "lost_touched", "lost_returns", "lost_inodes"}, into))
+			[]string{"lost_accounts", "lost_chunks", "lost_tasks", "lost_waits", "lost_paths", "lost_spans", "lost_timed", "lost_processes", "lost_touched", "lost_returns", "lost_inodes"}, into))
 	}
 	return err
 }

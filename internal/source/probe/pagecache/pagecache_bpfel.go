@@ -204,6 +204,27 @@ type pagecacheTask struct {
 		Kept    uint64
 		Unknown uint64
 	}
+	Timed struct {
+		_      structs.HostLayout
+		From   uint64
+		Until  uint64
+		Mark   uint64
+		Sleeps uint64
+		Kind   uint32
+		What   uint32
+	}
+}
+
+type pagecacheTimedCalls struct {
+	_     structs.HostLayout
+	Ns    uint64
+	Slots [48]uint64
+}
+
+type pagecacheTimedKey struct {
+	_    structs.HostLayout
+	Tgid uint32
+	Kind uint32
 }
 
 type pagecacheTouchKey struct {
@@ -252,6 +273,7 @@ const (
 	pagecacheMapSpans                   = "spans"
 	pagecacheMapStacks                  = "stacks"
 	pagecacheMapTasks                   = "tasks"
+	pagecacheMapTimed                   = "timed"
 	pagecacheMapTotals                  = "totals"
 	pagecacheMapTouched                 = "touched"
 	pagecacheMapTwice                   = "twice"
@@ -319,6 +341,7 @@ const (
 	pagecacheVarLostReturns             = "lost_returns"
 	pagecacheVarLostSpans               = "lost_spans"
 	pagecacheVarLostTasks               = "lost_tasks"
+	pagecacheVarLostTimed               = "lost_timed"
 	pagecacheVarLostTouched             = "lost_touched"
 	pagecacheVarLostWaits               = "lost_waits"
 	pagecacheVarPageShift               = "page_shift"
@@ -448,6 +471,7 @@ type pagecacheMapSpecs struct {
 	Spans       *ebpf.MapSpec `ebpf:"spans"`
 	Stacks      *ebpf.MapSpec `ebpf:"stacks"`
 	Tasks       *ebpf.MapSpec `ebpf:"tasks"`
+	Timed       *ebpf.MapSpec `ebpf:"timed"`
 	Totals      *ebpf.MapSpec `ebpf:"totals"`
 	Touched     *ebpf.MapSpec `ebpf:"touched"`
 	Twice       *ebpf.MapSpec `ebpf:"twice"`
@@ -473,6 +497,7 @@ type pagecacheVariableSpecs struct {
 	LostReturns   *ebpf.VariableSpec `ebpf:"lost_returns"`
 	LostSpans     *ebpf.VariableSpec `ebpf:"lost_spans"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	LostTimed     *ebpf.VariableSpec `ebpf:"lost_timed"`
 	LostTouched   *ebpf.VariableSpec `ebpf:"lost_touched"`
 	LostWaits     *ebpf.VariableSpec `ebpf:"lost_waits"`
 	PageShift     *ebpf.VariableSpec `ebpf:"page_shift"`
@@ -526,6 +551,7 @@ type pagecacheMaps struct {
 	Spans       *ebpf.Map `ebpf:"spans"`
 	Stacks      *ebpf.Map `ebpf:"stacks"`
 	Tasks       *ebpf.Map `ebpf:"tasks"`
+	Timed       *ebpf.Map `ebpf:"timed"`
 	Totals      *ebpf.Map `ebpf:"totals"`
 	Touched     *ebpf.Map `ebpf:"touched"`
 	Twice       *ebpf.Map `ebpf:"twice"`
@@ -546,6 +572,7 @@ func (m *pagecacheMaps) Close() error {
 		m.Spans,
 		m.Stacks,
 		m.Tasks,
+		m.Timed,
 		m.Totals,
 		m.Touched,
 		m.Twice,
@@ -572,6 +599,7 @@ type pagecacheVariables struct {
 	LostReturns   *ebpf.Variable `ebpf:"lost_returns"`
 	LostSpans     *ebpf.Variable `ebpf:"lost_spans"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
+	LostTimed     *ebpf.Variable `ebpf:"lost_timed"`
 	LostTouched   *ebpf.Variable `ebpf:"lost_touched"`
 	LostWaits     *ebpf.Variable `ebpf:"lost_waits"`
 	PageShift     *ebpf.Variable `ebpf:"page_shift"`

@@ -137,6 +137,18 @@ func runJob(jobs string) error {
 			}
 			continue
 		}
+		if n, _ := fmt.Sscanf(job, "timed %s %s %d", &path, &other, &count); n == 3 {
+			if err := timedCalls(path, other, count); err != nil {
+				return err
+			}
+			continue
+		}
+		if n, _ := fmt.Sscanf(job, "flusher %s %d", &path, &count); n == 2 {
+			if err := flusher(path, count); err != nil {
+				return err
+			}
+			continue
+		}
 		if n, _ := fmt.Sscanf(job, "flock %s %d", &path, &count); n == 2 {
 			if err := flock(path, time.Duration(count)*time.Millisecond); err != nil {
 				return err

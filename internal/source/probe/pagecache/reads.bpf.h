@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "calls.bpf.h"
 #include "charge.bpf.h"
 #include "sampled.bpf.h"
 #include "touched.bpf.h"
@@ -497,6 +498,7 @@ static __always_inline int exited(struct task_struct *task)
 	if (t->noted.unknown)
 		ADD(lost_inodes, 1);
 	settle_reads(t, task, true);
+	close_call(task, t);
 	finish_scan(t);
 	flush(t);
 	forget_task(&tasks, task);

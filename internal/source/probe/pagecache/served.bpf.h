@@ -36,7 +36,7 @@ static __always_inline u64 first_argument(struct task_struct *t)
 }
 
 /* The open file that is the first argument of the call that a thread is in; 0 where that is none. */
-static __always_inline struct inode *called_on(struct task_struct *t)
+static __always_inline struct file *file_called_on(struct task_struct *t)
 {
 	struct files_struct *files = LOOSE(struct task_struct___files, (struct task_struct___files *)t)->files;
 	u64 fd = first_argument(t);
@@ -49,6 +49,13 @@ static __always_inline struct inode *called_on(struct task_struct *t)
 	if (!table || fd >= table->max_fds)
 		return 0;
 	bpf_probe_read_kernel(&file, sizeof(file), &table->fd[fd]);
+	return file;
+}
+
+static __always_inline struct inode *called_on(struct task_struct *t)
+{
+	struct file *file = file_called_on(t);
+
 	return file ? READ(struct file, file, f_inode) : 0;
 }
 

@@ -59,7 +59,7 @@ func (p *Probe) sweep(into sample.Sink) error {
 	rows, err := p.rows()
 	ended := p.names.lookup.Ended()
 	_, waitErr := p.waitRows(func(tgid uint32, _ *pagecacheWaitTimes) bool { return ended(tgid) }, into)
-	return errors.Join(err, waitErr, p.forgetPaths(rows, len(rows)+len(p.ended)), p.probe.Processes(p.names.lookup, into))
+	return errors.Join(err, waitErr, p.emitTimed(sample.Tick, into), p.forgetPaths(rows, len(rows)+len(p.ended)), p.probe.Processes(p.names.lookup, into))
 }
 
 // fewPaths is a quarter of what their map holds: as long as there are fewer, it
@@ -174,7 +174,7 @@ func (p *Probe) emitTables(phase sample.Phase, into sample.Sink) error {
 		into.PutFile(id, path)
 	}
 	p.ended = nil
-	return errors.Join(p.forgetPaths(live, len(rows)), p.emitWaits(into), p.emitAsked(phase, into), p.probe.Processes(p.names.lookup, into))
+	return errors.Join(p.forgetPaths(live, len(rows)), p.emitWaits(into), p.emitAsked(phase, into), p.emitTimed(phase, into), p.probe.Processes(p.names.lookup, into))
 }
 
 // changes finds the rows that are not as they were told last, and makes room for

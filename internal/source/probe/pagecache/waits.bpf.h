@@ -2,6 +2,7 @@
 /* Time that tasks are blocked in I/O, by what they wait in. */
 #pragma once
 
+#include "calls.bpf.h"
 #include "chunks.bpf.h"
 #include "rules.bpf.h"
 #include "served.bpf.h"
@@ -177,7 +178,8 @@ static __always_inline void count_wait(struct task_struct *task, struct task *t,
 		t->pending += ns;
 }
 
-static __always_inline void begin_wait(struct task_struct *task, struct task *t, u64 now, u32 class, u32 what)
+/* seen tells that it was not waiting already. */
+static __always_inline void begin_wait(struct task_struct *task, struct task *t, u64 now, u32 class, u32 what, bool seen)
 {
 	struct inode *inode;
 
@@ -190,6 +192,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct task *t,
 			t->off_dev = READ(struct inode, inode, i_sb, s_dev);
 	}
 	t->off_queued = queued_of(task);
+	wait_in_call(task, t, seen ? now : 0);
 	t->off = now;
 }
 
@@ -206,8 +209,10 @@ static __always_inline u64 queued_since(struct task_struct *task, struct task *t
 static __always_inline void count_until(struct task_struct *task, struct task *t, u64 off, u64 queued, u64 now, bool over)
 {
 	count_wait(task, t, off + queued < now ? now - off - queued : 0, over);
-	if (over)
+	if (over) {
 		t->pausing = 0;
+		t->timed.until = now;
+	}
 }
 
 /* The task has a processor again. */
@@ -272,7 +277,7 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (class != WAIT_CLASSES) {
 			t = task_state_of(prev);
 			if (t)
-				begin_wait(prev, t, bpf_ktime_get_ns(), class, what);
+				begin_wait(prev, t, bpf_ktime_get_ns(), class, what, true);
 			else
 				ADD(lost_tasks, 1);
 		}

@@ -126,4 +126,21 @@ func (p *Probe) emitAsked(phase sample.Phase, into sample.Sink) error {
 	return nil
 }
 
+// emitTimed emits how long the reads and syncs of each process took that it waited in.
+func (p *Probe) emitTimed(phase sample.Phase, into sample.Sink) error {
+	ended := p.names.lookup.Ended()
+	err := bpf.Totals(p.probe.Map("timed"), phase, into, func(k *pagecacheTimedKey, _ *pagecacheTimedCalls) bool { return ended(k.Tgid) },
+		func(k *pagecacheTimedKey, c *pagecacheTimedCalls, _ bpf.Total) {
+			if k.Tgid == uint32(p.host.Self) {
+				return
+			}
+			e := sample.Entity{PID: int(k.Tgid), Class: [...]string{sample.ClassRead, sample.ClassSync}[k.Kind&1]}
+			into.PutHistogram(sample.HistCalls, e, sample.Histogram{Unit: "nanoseconds", Counts: c.Slots, Sum: float64(c.Ns)}, fromSwitch)
+		})
+	if err != nil {
+		return fmt.Errorf("reading the times of calls: %w", err)
+	}
+	return nil
+}
+
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
