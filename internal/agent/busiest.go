@@ -39,7 +39,7 @@ const busiestSource = "busiest"
 // busiestEntry reads processes and the I/O of cgroups together.
 func busiestEntry(g *gaps, log *slog.Logger) source.Entry {
 	open := func(h *host.Host) (sample.Source, error) { return openBusiest(h, g, log) }
-	return source.Entry{Name: busiestSource, Open: open, Metrics: slices.Concat(processFigures(), cgroupFigures()), Needs: "/proc"}
+	return source.Entry{Name: busiestSource, Open: open, Metrics: slices.Concat(processFigures(), cgroupFigures(), []sample.Metric{sample.ProcWaiters}), Needs: "/proc"}
 }
 
 // gaps are what the newest window lacks. The collector tells each only once,

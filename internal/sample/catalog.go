@@ -137,6 +137,7 @@ func Catalog() []Info {
 		{ProcBlkioDelay, Seconds, Counter, "process", "time blocked on block I/O, where kernel.task_delayacct is on"},
 		{ProcRunDelay, Seconds, Counter, "process", "time that it waited for a processor"},
 		{ProcBlocked, Count, Counter, "process", "times that it was seen in I/O wait"},
+		{ProcWaiters, Count, Gauge, "process; class io, other", "threads that were blocked in the kernel (state D) when the window ended: for I/O, or for something else, as a lock or a commit; only with the agent's tables"},
 		{ProcRSS, Bytes, Gauge, "process", "resident memory"},
 		{ProcSwap, Bytes, Gauge, "process", "memory in swap"},
 		{ProcThreads, Count, Gauge, "process", "threads"},

@@ -19,6 +19,8 @@ const (
 	LimitOOM       = "oom-near"  // memory is about to run out, or did
 	// LimitStandstill is work that stopped while the threads that do it wait.
 	LimitStandstill = "standstill"
+	// LimitWaiting is a group of processes that waits far more than it did.
+	LimitWaiting = "waiting"
 )
 
 // Reason is a signal that was off.

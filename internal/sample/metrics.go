@@ -155,6 +155,7 @@ const (
 	ProcBlkioDelay  Metric = "proc.blkio_delay"
 	ProcRunDelay    Metric = "proc.run_delay"
 	ProcBlocked     Metric = "proc.seen_blocked"
+	ProcWaiters     Metric = "proc.threads_blocked"
 	ProcRSS         Metric = "proc.rss"
 	ProcSwap        Metric = "proc.swap"
 	ProcThreads     Metric = "proc.threads"

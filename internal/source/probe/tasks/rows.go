@@ -18,6 +18,8 @@ const (
 	hasBlkioDelay
 	kernelThread
 	running
+	blocked
+	forIO
 )
 
 // ran is how much the threads of a process that live have run. Another set of
@@ -50,8 +52,12 @@ func ranBy(all map[uint32]ran, rows []tasksRow) {
 }
 
 // rise is by how much what the kernel counts for each thread alone has risen:
-// the sum over a process's threads, in nanoseconds.
-type rise struct{ run, blkio uint64 }
+// the sum over a process's threads, in nanoseconds. And how many of them are
+// blocked now, for I/O or for something else.
+type rise struct {
+	run, blkio uint64
+	io, other  uint32
+}
 
 const rowSize = int(unsafe.Sizeof(tasksRow{}))
 
@@ -106,13 +112,19 @@ func sum(rows, before []tasksRow, began uint64, rises []rise) []rise {
 			p.Runtime += r.Runtime
 			p.MajorFaults += r.MajorFaults
 		}
+		switch {
+		case r.Flags&forIO != 0:
+			rises[first].io++
+		case r.Flags&blocked != 0:
+			rises[first].other++
+		}
 		for old < len(before) && before[old].Tid < r.Tid {
 			old++
 		}
 		var was rise
 		switch {
 		case old < len(before) && before[old].Tid == r.Tid && before[old].Start == r.Start:
-			was = rise{before[old].RunDelay, before[old].BlkioDelay}
+			was.run, was.blkio = before[old].RunDelay, before[old].BlkioDelay
 		case r.Start < began:
 			continue
 		}

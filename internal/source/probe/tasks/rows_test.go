@@ -12,15 +12,15 @@ func TestSum(t *testing.T) {
 		{Tid: 8, Tgid: 5, Start: 20, RunDelay: 1000}, // ends, and another one gets its number
 	}
 	rows := []tasksRow{
-		{Tid: 2, Tgid: 5, Start: 150, ReadBytes: 1, RunDelay: 3}, // the numbers began anew
+		{Tid: 2, Tgid: 5, Start: 150, ReadBytes: 1, RunDelay: 3, Flags: blocked | forIO}, // the numbers began anew
 		{Tid: 5, Tgid: 5, Start: 10, ReadBytes: 100, User: 1, Runtime: 2, RunDelay: 101, BlkioDelay: 9},
 		{Tid: 6, Tgid: 5, Start: 20, ReadBytes: 20, User: 10, Runtime: 20, RunDelay: 70},
-		{Tid: 7, Tgid: 5, Start: 90, ReadBytes: 300, RunDelay: 9999}, // was missed before
-		{Tid: 8, Tgid: 5, Start: 170, WriteBytes: 4, RunDelay: 5},
+		{Tid: 7, Tgid: 5, Start: 90, ReadBytes: 300, RunDelay: 9999, Flags: blocked}, // was missed before
+		{Tid: 8, Tgid: 5, Start: 170, WriteBytes: 4, RunDelay: 5, Flags: blocked | forIO},
 		{Tid: 9, Tgid: 40, Start: 180, ReadBytes: 4}, // its first thread is not in the table
 	}
 	rises := sum(rows, before, 100, nil)
-	if got := rises[1]; got != (rise{run: 3 + 1 + 20 + 5, blkio: 2}) {
+	if got := rises[1]; got != (rise{run: 3 + 1 + 20 + 5, blkio: 2, io: 2, other: 1}) {
 		t.Errorf("%+v", got)
 	}
 	if r := rows[1]; r.ReadBytes != 421 || r.WriteBytes != 4 || r.User != 11 || r.Runtime != 22 {

@@ -37,6 +37,7 @@ struct task_struct___tasks {
 	struct task_io_accounting ioac;
 	struct task_delay_info *delays;
 	int on_cpu;
+	unsigned in_iowait : 1;
 };
 enum cgroup_subsys_id___cpu {
 	cpu_cgrp_id = 0x7001,
@@ -52,6 +53,8 @@ enum {
 	HAS_BLKIO_DELAY = 8,
 	KERNEL_THREAD = 16,
 	RUNNING = 32, /* on a processor: what it runs is counted at its next tick or switch */
+	BLOCKED = 64, /* it sleeps and no signal but a deadly one wakes it: for I/O, a lock of the kernel, a commit */
+	FOR_IO = 128, /* the kernel takes that for a wait for I/O (io_schedule) */
 };
 
 /* The record of a process's first thread has what its ended threads did, too,
@@ -90,6 +93,16 @@ struct {
 
 u64 lost_ended; /* threads that ended while the map was full */
 
+/* State D of ps(1). What is frozen sleeps so too and waits for nothing: it has a
+   state of its own since f5d39b020809 (6.1), a flag before. */
+static __always_inline bool blocks(struct task_struct *t)
+{
+	enum { NOLOAD = 0x400, FROZEN = 0x8000, PF_FROZEN = 0x10000 };
+	u32 state = task_state(t);
+
+	return state & TASK_UNINTERRUPTIBLE && !(state & (NOLOAD | FROZEN)) && !(t->flags & (PF_KTHREAD | PF_FROZEN));
+}
+
 static __always_inline void fill(struct row *r, struct task_struct *t)
 {
 	struct task_struct___tasks *x = (void *)t;
@@ -105,6 +118,11 @@ static __always_inline void fill(struct row *r, struct task_struct *t)
 		r->flags |= KERNEL_THREAD;
 	if (bpf_core_field_exists(x->on_cpu) && BPF_CORE_READ_BITFIELD(x, on_cpu)) /* CONFIG_SMP; of one byte since 7.2 */
 		r->flags |= RUNNING;
+	if (blocks(t)) {
+		r->flags |= BLOCKED;
+		if (BPF_CORE_READ_BITFIELD(x, in_iowait))
+			r->flags |= FOR_IO;
+	}
 	if (bpf_core_field_exists(x->ioac.rchar)) { /* CONFIG_TASK_XACCT */
 		r->flags |= HAS_CHARS;
 		r->read_chars = x->ioac.rchar;

@@ -25,6 +25,7 @@ func Metrics() []sample.Metric {
 	return []sample.Metric{
 		sample.ProcReadBytes, sample.ProcWriteBytes, sample.ProcReadChars, sample.ProcWriteChars,
 		sample.ProcUser, sample.ProcSystem, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.ProcMajorFault,
+		sample.ProcWaiters,
 	}
 }
 
@@ -203,7 +204,7 @@ func (p *Probe) changes(rows []tasksRow, into sample.Sink) {
 	}
 }
 
-// emit emits one process if it did something.
+// emit emits one process if it did something, or waits.
 func (p *Probe) emit(r, was *tasksRow, up rise, delays bool, into sample.Sink) {
 	if r.User+r.System == was.User+was.System && r.MajorFaults == was.MajorFaults && up == (rise{}) &&
 		r.ReadChars == was.ReadChars && r.WriteChars == was.WriteChars && r.ReadBytes == was.ReadBytes && r.WriteBytes == was.WriteBytes {
@@ -227,6 +228,11 @@ func (p *Probe) emit(r, was *tasksRow, up rise, delays bool, into sample.Sink) {
 	}
 	if delays && r.Flags&hasBlkioDelay != 0 {
 		into.Put(sample.ProcBlkioDelay, e, float64(up.blkio)*nano, From)
+	}
+	for class, n := range map[string]uint32{sample.ClassIO: up.io, sample.ClassOther: up.other} {
+		if n > 0 {
+			into.Put(sample.ProcWaiters, sample.Entity{PID: int(r.Tgid), Class: class}, float64(n), From)
+		}
 	}
 	into.PutProcess(int(r.Tgid), r.process(p.lookup))
 }
