@@ -16,9 +16,10 @@ import (
 	"iocause/internal/sample"
 )
 
-// stalls tells of work that stopped while the threads that do it wait. What
-// processes get done comes with the tables; only those whose work has fallen
-// are looked at, thread by thread: for most of them a load has ended, and their
+// stalls tells of work that stopped while the threads that do it wait, and of
+// groups of processes that wait far more than they did. What processes get done
+// comes with the tables; only those whose work has fallen, or that wait, are looked
+// at, thread by thread: of most whose work has fallen a load has ended, and their
 // threads wait for more. Safe for concurrent use.
 type stalls struct {
 	host    *host.Host
@@ -57,7 +58,8 @@ const (
 	stallHolds = 20 * time.Second
 	// stallIO and stallKnown are the same where threads wait for I/O that does
 	// come, and how long the group must have been at work before: to get less
-	// done from a disk than from the cache is the course of many a job.
+	// done from a disk than from the cache, or from small files than from large
+	// ones, is the course of many a job. Each of them must get next to nothing, too.
 	stallIO    = time.Minute
 	stallKnown = 10 * time.Minute
 	// mostStallPIDs of a group are looked at and asked about.
@@ -109,17 +111,51 @@ func groupsOf(w *sample.Window) (map[detect.Group]detect.Did, map[detect.Group][
 	for _, m := range []sample.Metric{sample.ProcUser, sample.ProcSystem} {
 		add(m, func(d *detect.Did) *float64 { return &d.CPU })
 	}
+	for _, m := range []sample.Metric{sample.ProcReadBytes, sample.ProcWriteBytes} {
+		add(m, func(d *detect.Did) *float64 { return &d.Got })
+	}
+	add(sample.ProcBlkioDelay, func(d *detect.Did) *float64 { return &d.Waits })
+	io, other := blockedNow(w, of)
+	for g, d := range did {
+		d.Got = max(d.Got, d.Chars)
+		// The kernel counts a wait when it is over: one that lasts is seen alone.
+		d.Waits, d.Locks = max(d.Waits, io[g])+other[g], other[g]
+		did[g] = d
+	}
 	return did, members
+}
+
+// blockedNow is how many threads of each group are blocked at the end of a window,
+// for I/O and for anything else.
+func blockedNow(w *sample.Window, of func(pid int) detect.Group) (io, other map[detect.Group]float64) {
+	io, other = map[detect.Group]float64{}, map[detect.Group]float64{}
+	w.Each(sample.ProcWaiters, func(e sample.Entity, x *sample.Series) {
+		if p, ok := w.Processes[e.PID]; !ok || p.Kernel || p.Comm == "" {
+			return
+		}
+		if e.Class == sample.ClassIO {
+			io[of(e.PID)] += x.Last()
+		} else {
+			other[of(e.PID)] += x.Last()
+		}
+	})
+	return io, other
 }
 
 // look finds out whether the groups that have fallen stand still.
 func (s *stalls) look(end time.Time, length time.Duration, did map[detect.Group]detect.Did, members map[detect.Group][]int) {
 	var now []stall
 	stands := map[detect.Group]*stand{}
-	for _, f := range s.works.Add(end, length, did) {
-		pids := members[f.Group]
-		slices.Sort(pids)
-		pids = pids[:min(len(pids), mostStallPIDs)]
+	fell, waits := s.works.Add(end, length, did)
+	for _, f := range waits {
+		pids := lookedAt(members[f.Group])
+		blocked, threads := blockedThreads(s.host, pids)
+		if on := waiters(blocked, f.Locks); len(on) > 0 {
+			now = append(now, stall{sample.Limit{Kind: sample.LimitWaiting, Of: nameOf(f.Group), What: sayWaits(&f, end, on, threads)}, pids})
+		}
+	}
+	for _, f := range fell {
+		pids := lookedAt(members[f.Group])
 		x := s.stands[f.Group]
 		if x == nil {
 			x = &stand{}
@@ -127,13 +163,50 @@ func (s *stalls) look(end time.Time, length time.Duration, did map[detect.Group]
 		stands[f.Group] = x
 		blocked, threads := blockedThreads(s.host, pids)
 		if on := x.add(end, &f, blocked); len(on) > 0 {
-			now = append(now, stall{sample.Limit{Kind: sample.LimitStandstill, Of: strings.TrimSpace(f.Comm + " " + f.Cgroup), What: s.say(&f, end, on, threads)}, pids})
+			now = append(now, stall{sample.Limit{Kind: sample.LimitStandstill, Of: nameOf(f.Group), What: s.say(&f, end, on, threads)}, pids})
 		}
 	}
 	s.stands = stands
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = now
+}
+
+// lookedAt are the processes of a group that are looked at and asked about.
+func lookedAt(pids []int) []int {
+	slices.Sort(pids)
+	return pids[:min(len(pids), mostStallPIDs)]
+}
+
+func nameOf(g detect.Group) string { return strings.TrimSpace(g.Comm + " " + g.Cgroup) }
+
+// waiters are the threads for which a group waits far more than it did: for I/O or
+// for a lock of the kernel, what more of them wait for. Of one that is told for
+// what is no I/O, two must wait for a lock: a commit to the journal is none, and
+// blocks in the same way.
+func waiters(blocked []blockedThread, locks bool) []blockedThread {
+	var lock, io []blockedThread
+	for _, b := range blocked {
+		switch b.waits {
+		case waitsKernel:
+			lock = append(lock, b)
+		case waitsIO:
+			io = append(io, b)
+		}
+	}
+	switch {
+	case locks && len(lock) < 2:
+		return nil
+	case locks || len(lock) > len(io):
+		return lock
+	}
+	return io
+}
+
+// sayWaits is such a group in words.
+func sayWaits(f *detect.Waits, at time.Time, on []blockedThread, threads int) string {
+	return fmt.Sprintf("%.3g threads of %q wait in the kernel since %.0f s, before %.2g, and it does %s, before %s; %d of its %d threads wait for %s",
+		f.Is.Waits, f.Comm, at.Sub(f.Since).Seconds(), f.Was.Waits, amount(f.Is), amount(f.Was), len(on), threads, waitName(on[0].waits))
 }
 
 // add takes what a look found, and tells the threads that the work stands still
@@ -171,7 +244,7 @@ func (x *stand) add(at time.Time, f *detect.Fell, blocked []blockedThread) (on [
 	switch {
 	case len(locks) > 1 && at.Sub(x.locks) >= stallHolds:
 		return locks
-	case len(io) > 0 && at.Sub(x.io) >= stallIO && f.Before >= stallKnown:
+	case len(io) > 0 && at.Sub(x.io) >= stallIO && f.Before >= stallKnown && detect.Starves(f.Is.Got, max(f.Is.Waits, float64(len(io)))):
 		return io
 	}
 	return nil

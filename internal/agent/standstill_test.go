@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"iocause/internal/detect"
 	"iocause/internal/host"
 	"iocause/internal/sample"
+	"iocause/internal/source/probe/tasks"
 )
 
 // waiter is what TestWaiter, run as a program of its own, waits for: IOCAUSE_WAITS
@@ -33,10 +35,13 @@ func TestWaiter(t *testing.T) {
 	if how == "idle" {
 		word = 0
 	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for range 3 {
 		go func() {
 			runtime.LockOSThread()
 			switch how {
+			case "vfork": // it keeps the processor from other goroutines
+				vfork()
 			case "flock", "fcntl":
 				f, err := os.OpenFile(os.Getenv(waiterFile), os.O_RDWR, 0)
 				if err != nil {
@@ -58,6 +63,19 @@ func TestWaiter(t *testing.T) {
 	}
 	fmt.Println("ready")
 	select {}
+}
+
+// vfork blocks its thread in the kernel (state D) until a process ends that ends
+// with it.
+func vfork() {
+	var word uint32
+	if pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_VFORK|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0); pid != 0 {
+		return
+	}
+	unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	for {
+		unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&word)), 128, 0, 0, 0, 0)
+	}
 }
 
 // startWaiter starts that program.
@@ -152,12 +170,14 @@ func TestStandstillForIO(t *testing.T) {
 		name    string
 		before  time.Duration
 		comes   bool // the I/O, again and again
+		got     float64
 		waiting []int
 		first   int // look at which it is told; 0: never
 	}{
-		{"hangs", time.Minute, false, []int{7}, 3},
-		{"slow, of a job", time.Minute, true, []int{7}, 0},
-		{"slow, of a server", time.Hour, true, []int{7, 8, 9}, 7},
+		{"hangs", time.Minute, false, 0, []int{7}, 3},
+		{"slow, of a job", time.Minute, true, 0, []int{7}, 0},
+		{"slow, of a server", time.Hour, true, 6e4, []int{7, 8, 9}, 7},
+		{"small files, of a backup", time.Hour, true, 2e6, []int{7}, 0},
 	} {
 		x := &stand{}
 		first := 0
@@ -166,12 +186,79 @@ func TestStandstillForIO(t *testing.T) {
 			if c.comes {
 				b.switches = uint64(look)
 			}
-			if on := x.add(at.Add(time.Duration(look)*10*time.Second), &detect.Fell{Before: c.before}, []blockedThread{b}); len(on) > 0 {
+			if on := x.add(at.Add(time.Duration(look)*10*time.Second), &detect.Fell{Before: c.before, Is: detect.Did{Got: c.got, Waits: 1}}, []blockedThread{b}); len(on) > 0 {
 				first = look
 			}
 		}
 		if first != c.first {
 			t.Errorf("%s: told at look %d, want %d", c.name, first, c.first)
+		}
+	}
+}
+
+// Threads that wait far more than they did are told within a minute, of a program
+// that was known for a minute; what blocks for something else than a lock is no
+// lock.
+func TestWaiting(t *testing.T) {
+	machine(t, "root")
+	busy := detect.Did{Chars: 1e6, CPU: 0.1, Got: 1e6, Waits: 0.1}
+	for _, c := range []struct {
+		how  string
+		then detect.Did
+		want string
+	}{
+		{"vfork", detect.Did{Chars: 1.5e5, CPU: 0.01, Got: 1.5e5, Waits: 3}, "wait for I/O"},
+		{"vfork", detect.Did{Chars: 1e6, CPU: 0.1, Got: 1e6, Waits: 3, Locks: 3}, ""},
+		{"idle", detect.Did{Chars: 1.5e5, CPU: 0.01, Got: 1.5e5, Waits: 3}, ""},
+	} {
+		s, pid := newStalls(host.Live()), startWaiter(t, c.how, "")
+		g, at := detect.Group{Comm: "db", Cgroup: "/db"}, time.Unix(1e9, 0)
+		for i := range 12 + 6 {
+			at = at.Add(10 * time.Second)
+			d := busy
+			if i >= 12 {
+				d = c.then
+			}
+			s.look(at, 10*time.Second, map[detect.Group]detect.Did{g: d}, map[detect.Group][]int{g: {pid}})
+			if told := s.take(); i < 12 && len(told) > 0 {
+				t.Fatalf("%s: told before: %v", c.how, told)
+			}
+		}
+		told := s.take()
+		if len(told) != min(len(c.want), 1) || len(told) > 0 && (told[0].Kind != sample.LimitWaiting || told[0].Of != "db /db" || !strings.Contains(told[0].What, c.want)) {
+			t.Errorf("%s, %+v: told %q, want %q", c.how, c.then, told, c.want)
+		}
+		if pids := s.whose(told); len(told) > 0 && (len(pids) != 1 || pids[0] != pid) {
+			t.Errorf("of processes %v, want %d", pids, pid)
+		}
+	}
+}
+
+// The pass over all threads sees those of a program that are blocked in the kernel,
+// though it does nothing.
+func TestBlockedThreadsAreCounted(t *testing.T) {
+	machine(t, "bpf")
+	s, err := tasks.Open(host.Live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pid, idle := startWaiter(t, "vfork", ""), startWaiter(t, "idle", "")
+	r := sample.NewRecorder(time.Now())
+	for _, phase := range []sample.Phase{sample.First, sample.IntervalEnd} {
+		if err := s.Collect(phase, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := r.NextWindow(time.Now().Add(10 * time.Second))
+	blocked, _ := w.Value(sample.ProcWaiters, sample.Entity{PID: pid, Class: sample.ClassOther})
+	if _, waits := w.Value(sample.ProcWaiters, sample.Entity{PID: idle, Class: sample.ClassOther}); blocked != 3 || waits {
+		t.Errorf("%g threads are blocked, want 3; of a program without work some: %v", blocked, waits)
+	}
+	did, members := groupsOf(w)
+	for g, pids := range members {
+		if slices.Contains(pids, pid) && (did[g].Waits < 3 || did[g].Locks < 3) {
+			t.Errorf("%v: %+v", g, did[g])
 		}
 	}
 }
@@ -186,7 +273,19 @@ func TestGroupsOf(t *testing.T) {
 	put(1, "db", "/a", 100)
 	put(2, "db", "/a", 200)
 	put(3, "db", "/b", 50)
+	set := func(m sample.Metric, pid int, class string, v float64) {
+		w.SetSeries(m, sample.Entity{PID: pid, Class: class}, &sample.Series{Points: []sample.Point{{Value: v}}})
+	}
+	set(sample.ProcBlkioDelay, 1, "", 5)
+	set(sample.ProcReadBytes, 1, "", 4000)
+	set(sample.ProcWaiters, 1, sample.ClassIO, 2)
+	set(sample.ProcWaiters, 2, sample.ClassIO, 1)
+	set(sample.ProcWaiters, 2, sample.ClassOther, 4)
+	set(sample.ProcBlkioDelay, 3, "", 25)
 	did, members := groupsOf(w)
+	if a, b := did[detect.Group{Comm: "db", Cgroup: "/a"}], did[detect.Group{Comm: "db", Cgroup: "/b"}]; a.Waits != 7 || a.Locks != 4 || a.Got != 400 || b.Waits != 2.5 || b.Locks != 0 || b.Got != 5 {
+		t.Errorf("%+v, %+v", a, b)
+	}
 	if a := (detect.Group{Comm: "db", Cgroup: "/a"}); did[a].Chars != 30 || len(members[a]) != 2 || len(did) != 2 {
 		t.Errorf("%v, %v", did, members)
 	}

@@ -10,6 +10,10 @@ import (
 type Did struct {
 	Chars float64 // bytes that its calls read and wrote, from the cache or not
 	CPU   float64 // seconds on a processor
+
+	Got   float64 // bytes that it got from disks, or that its calls read and wrote if that is more
+	Waits float64 // threads of it that waited in the kernel, for I/O or for anything else
+	Locks float64 // of these, for anything else: a lock of the kernel, a commit
 }
 
 // Group names processes that do the same work: those of one name in one cgroup.
@@ -25,20 +29,26 @@ type Fell struct {
 	Is     Did           // of the newest window
 }
 
-// Works knows how much groups of processes get done, and tells whose work has
-// fallen to a fraction of what it was in their own last hour. That alone is no
-// fault: a load ends, a job is over. It is where to look for threads that wait.
-// It is used by one goroutine.
+// Works knows how much groups of processes get done and how long they wait, and
+// tells whose work has fallen to a fraction of what it was in their own last hour,
+// and who waits far more than in that hour. The first alone is no fault: a load
+// ends, a job is over. It is where to look for threads that wait. It is used by
+// one goroutine.
 type Works struct {
 	groups map[Group]*work
+	told   map[Group][]int64 // hours, since 1970, in which one waited far more
 }
 
 // work is what is known of a group.
 type work struct {
-	past []Did         // windows in which it was at work, the newest last
+	past past          // windows in which it was at work
 	span time.Duration // of these
 	seen time.Time     // when it was at work, or down, last
 	down time.Time     // since when it has fallen; zero: it has not
+
+	latest []Did     // windows of the last minute, the newest last
+	signs  []sign    // of these: what stood out in each
+	far    time.Time // since when it waits far more than it did; zero: it does not
 }
 
 const (
@@ -67,21 +77,25 @@ const (
 )
 
 // NewWorks knows nobody yet.
-func NewWorks() *Works { return &Works{groups: map[Group]*work{}} }
+func NewWorks() *Works { return &Works{groups: map[Group]*work{}, told: map[Group][]int64{}} }
 
 // Add takes what all groups did in a window that ended then, and tells which
-// have fallen.
-func (w *Works) Add(end time.Time, length time.Duration, did map[Group]Did) []Fell {
+// have fallen, and which wait far more than they did.
+func (w *Works) Add(end time.Time, length time.Duration, did map[Group]Did) (out []Fell, waits []Waits) {
 	for g, d := range did {
-		if w.groups[g] == nil && (d.Chars >= leastChars || d.CPU >= leastCPU) {
+		if w.groups[g] == nil && (d.Chars >= leastChars || d.CPU >= leastCPU || d.Waits >= manyWait) {
 			w.groups[g] = &work{}
 		}
 	}
-	var out []Fell
 	for g, x := range w.groups {
 		d, there := did[g]
 		if !there { // it has ended, or did nothing at all
 			d = Did{}
+		}
+		far, much := x.wait(end, length, d)
+		if much && !w.comes(g, end) {
+			far.Group = g
+			waits = append(waits, far)
 		}
 		if f, ok := x.add(end, length, d); ok {
 			f.Group = g
@@ -93,13 +107,14 @@ func (w *Works) Add(end time.Time, length time.Duration, did map[Group]Did) []Fe
 	}
 	w.makeRoom()
 	slices.SortFunc(out, func(a, b Fell) int { return a.Since.Compare(b.Since) })
-	return out
+	slices.SortFunc(waits, func(a, b Waits) int { return a.Since.Compare(b.Since) })
+	return out, waits
 }
 
 func (x *work) add(end time.Time, length time.Duration, d Did) (f Fell, fell bool) {
-	works := d.Chars >= leastChars || d.CPU >= leastCPU
+	works := d.Chars >= leastChars || d.CPU >= leastCPU || d.Waits >= manyWait || !x.far.IsZero() && d.Waits > 0
 	if x.span >= worksLeast {
-		was, low := x.usual()
+		was, low := x.past.usual()
 		switch {
 		case hasFallen(d.Chars, was.Chars, low.Chars, leastChars), hasFallen(d.CPU, was.CPU, low.CPU, leastCPU) && was.Chars < leastChars:
 			if x.down.IsZero() {
@@ -120,9 +135,12 @@ func (x *work) add(end time.Time, length time.Duration, d Did) (f Fell, fell boo
 	if works {
 		x.seen = end
 	}
-	x.past, x.span = append(x.past, d), x.span+length
-	for x.span > worksWithin && len(x.past) > 1 {
-		x.past, x.span = x.past[1:], x.span-length
+	if !x.far.IsZero() { // nothing is learned from it
+		return f, false
+	}
+	x.past.add(d, mean(x.latest))
+	for x.span += length; x.span > worksWithin && x.past.len() > 1; x.span -= length {
+		x.past.drop()
 	}
 	return f, false
 }
@@ -130,21 +148,6 @@ func (x *work) add(end time.Time, length time.Duration, d Did) (f Fell, fell boo
 // hasFallen tells whether a figure is far below what it was.
 func hasFallen(is, was, low, least float64) bool {
 	return was >= least && is <= fellTo*was && is < fellBelow*low
-}
-
-// usual are the medians and the 5 % quantiles of what the group did.
-func (x *work) usual() (median, low Did) {
-	of := func(f func(Did) float64) (float64, float64) {
-		all := make([]float64, len(x.past))
-		for i, d := range x.past {
-			all[i] = f(d)
-		}
-		slices.Sort(all)
-		return sortedQuantile(all, 0.5), all[len(all)/20] // of few the least
-	}
-	median.Chars, low.Chars = of(func(d Did) float64 { return d.Chars })
-	median.CPU, low.CPU = of(func(d Did) float64 { return d.CPU })
-	return median, low
 }
 
 // makeRoom forgets those that did something longest ago.

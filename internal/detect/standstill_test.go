@@ -13,7 +13,7 @@ func fallen(did []Did) (out []int) {
 	w, g, at := NewWorks(), Group{"db", "/db"}, time.Unix(1e9, 0)
 	for i, d := range did {
 		at = at.Add(10 * time.Second)
-		if len(w.Add(at, 10*time.Second, map[Group]Did{g: d})) > 0 {
+		if fell, _ := w.Add(at, 10*time.Second, map[Group]Did{g: d}); len(fell) > 0 {
 			out = append(out, i)
 		}
 	}
@@ -28,7 +28,7 @@ func repeat(n int, d ...Did) (out []Did) {
 }
 
 func TestWorkThatStops(t *testing.T) {
-	busy, nothing := Did{1e6, 0.05}, Did{0, 0.0001}
+	busy, nothing := Did{Chars: 1e6, CPU: 0.05}, Did{CPU: 0.0001}
 	for _, c := range []struct {
 		name  string
 		did   []Did
@@ -37,13 +37,13 @@ func TestWorkThatStops(t *testing.T) {
 	}{
 		{"young", append(repeat(6, busy), repeat(10, nothing)...), 6, 15},
 		{"too young", append(repeat(5, busy), repeat(10, nothing)...), -1, 0},
-		{"to a twentieth", append(repeat(30, busy), repeat(10, Did{5e4, 0.002})...), 30, 39},
-		{"to half", append(repeat(30, busy), repeat(10, Did{5e5, 0.02})...), -1, 0},
+		{"to a twentieth", append(repeat(30, busy), repeat(10, Did{Chars: 5e4, CPU: 0.002})...), 30, 39},
+		{"to half", append(repeat(30, busy), repeat(10, Did{Chars: 5e5, CPU: 0.02})...), -1, 0},
 		{"works again", append(append(repeat(30, busy), repeat(5, nothing)...), repeat(5, busy)...), 30, 34},
 		{"rests every minute", repeat(200, busy, busy, busy, busy, busy, nothing), -1, 0},
-		{"hardly works", append(repeat(30, Did{100, 0.0001}), repeat(10, nothing)...), -1, 0},
-		{"computes where it read", append(repeat(30, busy), repeat(10, Did{0, 0.9})...), 30, 39}, // whoever looks finds nobody waiting
-		{"computes alone, and stops", append(repeat(30, Did{0, 0.9}), repeat(10, nothing)...), 30, 39},
+		{"hardly works", append(repeat(30, Did{Chars: 100, CPU: 0.0001}), repeat(10, nothing)...), -1, 0},
+		{"computes where it read", append(repeat(30, busy), repeat(10, Did{CPU: 0.9})...), 30, 39}, // whoever looks finds nobody waiting
+		{"computes alone, and stops", append(repeat(30, Did{CPU: 0.9}), repeat(10, nothing)...), 30, 39},
 		{"never works again", append(repeat(30, busy), repeat(800, nothing)...), 30, 389},
 	} {
 		got := fallen(c.did)
@@ -56,20 +56,40 @@ func TestWorkThatStops(t *testing.T) {
 	}
 }
 
+// A hundred groups that have been known for an hour.
+func BenchmarkWorks(b *testing.B) {
+	w, at, random := NewWorks(), time.Unix(1e9, 0), rand.New(rand.NewPCG(1, 1))
+	did := map[Group]Did{}
+	step := func() {
+		for g := range 100 {
+			v := random.Float64()
+			did[Group{fmt.Sprint(g), "/"}] = Did{Chars: 1e6 * v, Got: 1e6 * v, CPU: v, Waits: v}
+		}
+		at = at.Add(10 * time.Second)
+		w.Add(at, 10*time.Second, did)
+	}
+	for range 400 {
+		step()
+	}
+	for b.Loop() {
+		step()
+	}
+}
+
 // However many groups come and go, so many are known.
 func TestWorksAreBounded(t *testing.T) {
 	w, at, random := NewWorks(), time.Unix(1e9, 0), rand.New(rand.NewPCG(1, 1))
 	stays := Group{"db", "/"}
 	for i := range 2000 {
 		at = at.Add(10 * time.Second)
-		did := map[Group]Did{stays: {1e6, 0.1}}
+		did := map[Group]Did{stays: {Chars: 1e6, CPU: 0.1}}
 		for range 30 {
-			did[Group{fmt.Sprintf("job%d", random.Int()), "/"}] = Did{1e6, 0.1}
+			did[Group{fmt.Sprintf("job%d", random.Int()), "/"}] = Did{Chars: 1e6, CPU: 0.1}
 		}
 		if i > 0 && i == 1999 {
 			did[stays] = Did{}
 		}
-		fell := w.Add(at, 10*time.Second, did)
+		fell, _ := w.Add(at, 10*time.Second, did)
 		if len(w.groups) > worksGroups {
 			t.Fatalf("%d groups are known", len(w.groups))
 		}
