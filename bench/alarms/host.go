@@ -46,6 +46,7 @@ const busyLimit = "I/O limit, processors busy"
 
 // extra is something harmless that adds to the load for a while.
 type extra struct {
+	kind              string
 	from, to          time.Time
 	cpu, memory, disk float64
 	requests          float64 // for each disk: few large ones, or many
@@ -76,6 +77,7 @@ type machine struct {
 	extras   []extra
 	extraAt  int
 	plantAt  int
+	load     float64 // of the newest sample
 	restart  time.Time
 	hour     time.Time
 	local    time.Time // of hour
@@ -127,15 +129,19 @@ func (m *machine) addExtras(weeks int) {
 		x := extra{from: at}
 		switch kind := m.r.Float64(); {
 		case kind < 0.70: // a burst of I/O
+			x.kind = "burst of I/O"
 			x.to = at.Add(time.Duration(between(m.r, 30, 480)) * time.Second)
 			x.disk = between(m.r, 0.05, 0.4)
 		case kind < 0.85: // a job
+			x.kind = "job"
 			x.to = at.Add(time.Duration(between(m.r, 5, 40)) * time.Minute)
 			x.cpu, x.disk = between(m.r, 0.05, 0.3), between(m.r, 0.05, 0.3)
 		case kind < 0.95: // a deployment: a service is down and reads its files anew
+			x.kind = "deployment"
 			x.to = at.Add(time.Duration(between(m.r, 30, 180)) * time.Second)
 			x.cpu, x.disk = between(m.r, -0.3, -0.05), between(m.r, 0.05, 0.3)
 		default: // a program that starts, with all its memory
+			x.kind = "program that starts"
 			x.to = at.Add(time.Duration(between(m.r, 20, 150)) * time.Second)
 			x.cpu, x.memory, x.disk = between(m.r, 0, 0.2), between(m.r, 0.02, 0.15), between(m.r, 0.05, 0.3)
 		}
@@ -173,6 +179,7 @@ func (m *machine) sample(at time.Time) (cpu, memory, disk, requests float64, ok 
 	m.slowest += 0.0005*(0-m.slowest) + 0.03*m.noise*m.r.NormFloat64()
 	load := (m.base + m.amplitude*(m.dayshape[0]*(1-part)+m.dayshape[1]*part)) * (1 + m.growth*weeks) * math.Exp(m.slowest+m.slow/2)
 	load = max(load, 0.01)
+	m.load = load
 
 	cpu = load * math.Exp(m.fast/2)
 	disk = m.diskPer * load * math.Exp(m.fast+m.slow+0.3*m.r.NormFloat64())
@@ -225,4 +232,25 @@ func (m *machine) unscheduled(at time.Time, cpu, memory, disk, requests *float64
 		*disk += p.disk * height
 		*requests *= 1 - (1-p.requests)*height
 	}
+}
+
+// during is what went on when a false alarm began, the first of the list.
+func (m *machine) during(from, to time.Time) string {
+	from = from.Add(-step)
+	for at := from; at.Before(to); at = at.Add(step) {
+		local := at.In(m.loc)
+		hour := float64(local.Hour()) + float64(local.Minute())/60
+		switch {
+		case hour >= m.backup && hour < m.backup+0.6:
+			return "backup"
+		case local.Weekday() == time.Sunday && hour >= m.weekly && hour < m.weekly+1.5:
+			return "weekly job"
+		}
+	}
+	for _, x := range m.extras {
+		if x.from.Before(to) && x.to.After(from) {
+			return x.kind
+		}
+	}
+	return "nothing but load"
 }

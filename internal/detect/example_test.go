@@ -36,11 +36,11 @@ func ExampleWatch() {
 		}
 	}
 	kept += len(watch.Flush())
-	fmt.Println(kept, "hours of 3 signals")
+	fmt.Println(kept, "hours of 3 signals, and of what was off in one of them")
 	// Output:
 	// open  2026-11-05 02:04:00 since 02:00:00
 	//   cpu.user 0.3, normal 0.5, z 10 (last day)
 	//   disk.pressure 0.6, normal 0.1, z 17 (last day)
 	// close 02:10:00 after 60 bad samples
-	// 90 hours of 3 signals
+	// 93 hours of 3 signals, and of what was off in one of them
 }

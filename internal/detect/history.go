@@ -88,15 +88,20 @@ func (h *History) between(signal string, from, to time.Time) []hourRow {
 func (h *History) recurs(signal string, hour time.Time) bool { return len(h.before(signal, hour)) > 0 }
 
 // before are the same hours a day and a week before, if they were off.
-func (h *History) before(signal string, hour time.Time) (rows mixture) {
+func (h *History) before(signal string, hour time.Time) mixture {
+	return slices.DeleteFunc(h.dayAndWeekBefore(signal, hour), func(r hourRow) bool { return r.alarmed < leastSamples })
+}
+
+// wasOff is behind the name of a signal whose hours are of what was off in them
+// alone, learned or not.
+const wasOff = ":off"
+
+// dayAndWeekBefore are the same hours then, of the clock on the wall.
+func (h *History) dayAndWeekBefore(signal string, hour time.Time) (rows mixture) {
 	local := hour.In(h.loc)
 	for _, days := range [...]int{-1, -7} {
 		at := hourStart(local.AddDate(0, 0, days), h.loc)
-		for _, r := range h.between(signal, at, at.Add(time.Second)) {
-			if r.alarmed >= leastSamples {
-				rows = append(rows, r)
-			}
-		}
+		rows = append(rows, h.between(signal, at, at.Add(time.Second))...)
 	}
 	return rows
 }

@@ -44,6 +44,7 @@ func (w *Watch) take(d *Decision, l *learned) {
 			continue
 		case alarmed, l.off:
 			w.sum[i].alarmed++
+			w.offs[i].add(at.Sub(w.hour), v)
 		}
 		if !alarmed || w.sum[i].recurs {
 			w.sum[i].add(at.Sub(w.hour), v)
@@ -66,6 +67,11 @@ func (w *Watch) claimed(slot int64) bool {
 func (w *Watch) endHour(d *Decision) {
 	for i := range w.sum {
 		if h, ok := w.sum[i].end(&w.signals[i], w.hour); ok {
+			w.history.Put(h)
+			d.Hours = append(d.Hours, h)
+		}
+		if h, ok := w.offs[i].end(&w.signals[i], w.hour); ok && h.N >= leastSamples {
+			h.Signal += wasOff
 			w.history.Put(h)
 			d.Hours = append(d.Hours, h)
 		}

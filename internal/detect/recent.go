@@ -37,9 +37,14 @@ func (r *recent) add(slot int64, v float64) {
 
 // reference is what was normal in so many slots before one.
 func (r *recent) reference(s *Signal, slot, oldest int64) Reference {
+	return r.since(s, slot, oldest, recentLeast)
+}
+
+// since is reference where so many slots must be known.
+func (r *recent) since(s *Signal, slot, oldest int64, least int) Reference {
 	from, _ := slices.BinarySearch(r.slots, slot-oldest)
 	v := slices.Clone(r.values[from:])
-	if len(v) < recentLeast {
+	if len(v) < least {
 		return Reference{Basis: Learning}
 	}
 	slices.Sort(v)
@@ -90,4 +95,27 @@ func (w *Watch) fell(values []float64, oldest int64) bool {
 		}
 	}
 	return false
+}
+
+// holds tells whether the families are off together. Where that is memory and disks
+// alone, and processors do no less than in the half hour before, or two hours before
+// if that is all that is known, it is a job that brings both: nothing is held up.
+// Memory that is waited for as long as is bad on any host is no job's.
+func (w *Watch) holds(values []float64, z [families]float64) bool {
+	return w.rule.holds(z) && !(w.rule.Less && z[CPU] < w.rule.Z && z[Requests] < w.rule.Z && w.noLess(values))
+}
+
+func (w *Watch) noLess(values []float64) bool {
+	no := false
+	for i, v := range values {
+		switch s := &w.signals[i]; {
+		case math.IsNaN(v):
+		case s.Family == Memory && s.Saturated > 0 && v >= s.Saturated:
+			return false
+		case s.Family == CPU:
+			b := w.before[i].reference(s, w.slot, recentOpen)
+			no = b.Basis != Learning && b.Z(s, v) < 0
+		}
+	}
+	return no
 }

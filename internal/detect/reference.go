@@ -90,10 +90,14 @@ func (h *History) lastDay(s *Signal, hour time.Time) (Reference, bool) {
 		func(r *hourRow) (int64, bool) { return r.start, true })
 }
 
-// again is what the hour was a day and a week before, where it was off then
-// and was learned.
-func (h *History) again(s *Signal, hour time.Time) (Reference, bool) {
-	return h.reference(s, Recurs, h.before(s.Name, hour), 1, func(r *hourRow) (int64, bool) { return r.start, true })
+// again is what the hour was a day and a week before, where it was off then:
+// what was off in it; or, not sooner than it was learned, all of it.
+func (h *History) again(s *Signal, hour time.Time, sooner bool) (Reference, bool) {
+	rows := h.before(s.Name, hour)
+	if sooner {
+		rows = h.dayAndWeekBefore(s.Name+wasOff, hour)
+	}
+	return h.reference(s, Recurs, rows, 1, func(r *hourRow) (int64, bool) { return r.start, true })
 }
 
 func isWeekend(hourOfWeek int) bool { return hourOfWeek < 24 || hourOfWeek >= 6*24 }

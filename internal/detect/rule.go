@@ -14,15 +14,24 @@ type Rule struct {
 	Agree    float64       // how far requests that fall count at most
 	HalfHour bool          // what is done is also compared with the half hour before
 	Fall     float64       // how far that falls at least for disks to be compared with it, too
+	Fresh    bool          // what is done counts only where it is less than in the half hour before, too
+	Sooner   bool          // what recurs is known from its first time on, not from its second
+	Less     bool          // what is done must have fallen where memory and disks alone are off
 	Within   int           // samples of ten seconds that are looked back at
 	Bad      int           // of them that hold, to open an incident
 	Join     time.Duration // what comes sooner after the last bad sample is the same incident
 	Lasting  time.Duration // an incident that goes on for longer is the new normal
+
+	// While nothing is known of what is normal: threads wait for disks for this
+	// part of the time, and this part is left of what was done in the minutes
+	// before.
+	Blatant, Left float64
 }
 
 // DefaultRule is the rule that docs/baselines.md gives the figures of.
 func DefaultRule() Rule {
-	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Agree: 4, HalfHour: true, Fall: 2.5, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour}
+	return Rule{Families: 2, Z: 1, Sum: 5, MaxZ: 8, Agree: 4, HalfHour: true, Fall: 2.5, Fresh: true, Sooner: true, Less: true, Within: 30, Bad: 24, Join: 15 * time.Minute, Lasting: 6 * time.Hour,
+		Blatant: 0.9, Left: 0.5}
 }
 
 // deciding is how many families decide: processor, or requests in its place,

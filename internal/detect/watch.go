@@ -54,11 +54,13 @@ type Watch struct {
 
 	hour  time.Time // that is being summed up
 	sum   []hourSum
+	offs  []hourSum // what was off in that hour, learned or not
 	known time.Time // the hour that refs are of
 	refs  []Reference
 	days  []Reference // of the last day, for an incident that lasts
 	again []Reference // of what recurs, or refs
 	comes bool        // something recurs in this hour
+	first []bool      // which of the last slots were blatant, the newest last, while nothing was known
 }
 
 // mostLimits are kept of an incident.
@@ -88,7 +90,8 @@ type claim struct{ from, to int64 }
 func NewWatch(signals []Signal, rule Rule, loc *time.Location, history *History) *Watch {
 	w := &Watch{signals: signals, rule: rule, loc: loc, history: history,
 		sums: make([]float64, len(signals)), count: make([]int, len(signals)),
-		recent: make([]verdict, rule.Within), before: make([]recent, len(signals)), sum: make([]hourSum, len(signals))}
+		recent: make([]verdict, rule.Within), before: make([]recent, len(signals)), sum: make([]hourSum, len(signals)),
+		offs: make([]hourSum, len(signals)), first: make([]bool, blatantWithin)}
 	return w
 }
 
@@ -169,6 +172,7 @@ func (w *Watch) forget() {
 	clear(w.sums)
 	clear(w.count)
 	w.pending = w.pending[:0]
+	clear(w.first)
 	w.known = time.Time{}
 	if w.on {
 		w.last = min(w.last, w.slot)
@@ -189,25 +193,37 @@ func (w *Watch) judge(d *Decision) {
 	}
 	w.refresh(timeOf(w.slot))
 	z, reasons := w.z(values, w.refs)
-	bad := w.rule.holds(z)
+	bad := w.holds(values, z)
 	w.remember(values, z)
 	off := bad
 	if bad && w.comes {
 		z, reasons = w.z(values, w.again)
-		bad = w.rule.holds(z)
+		bad = w.holds(values, z)
 	}
 	if w.shifted {
-		if bad {
+		switch {
+		case bad:
 			w.calm = 0
 			z, reasons = w.z(values, w.days)
-			bad = w.rule.holds(z)
-		} else if w.calm++; w.calm >= calmAgain {
-			w.shifted, w.calm = false, 0
+			bad = w.holds(values, z)
+		case off: // what recurs is not what was before
+			w.calm = 0
+		default:
+			if w.calm++; w.calm >= calmAgain {
+				w.shifted, w.calm = false, 0
+			}
 		}
+	}
+	blatant, why := w.blatant(values)
+	if !bad && blatant {
+		bad, reasons = true, why
 	}
 	w.recent[w.slot%int64(len(w.recent))] = w.standing(verdict{w.slot, bad}, measured)
 	w.pending = append(w.pending, learned{w.slot, values, off && !bad && !w.shifted})
 	n, first := w.badOnes()
+	if many, since := w.blatantOnes(blatant); many && !w.on {
+		n, first = max(n, w.rule.Bad), since
+	}
 	if bad && n >= w.rule.Bad && !w.on {
 		w.open(d, first)
 		w.incident.Samples = n - 1 // this one is counted below
@@ -318,7 +334,7 @@ func (w *Watch) refresh(at time.Time) {
 			continue
 		}
 		w.refs = append(w.refs, w.history.Reference(s, at))
-		again, ok := w.history.again(s, hour)
+		again, ok := w.history.again(s, hour, w.rule.Sooner)
 		if !ok {
 			again = w.refs[i]
 		}
@@ -350,7 +366,8 @@ func (w *Watch) z(values []float64, refs []Reference) (z [families]float64, reas
 		far := r.Z(s, v)
 		if far < w.rule.MaxZ && (waiting && s.agrees() || fell && s.Family == Disk) {
 			b := w.before[i].reference(s, w.slot, oldest)
-			if z := b.Z(s, v); z > far {
+			z := b.Z(s, v)
+			if z > far || w.rule.Fresh && s.agrees() && b.Basis != Learning && z < w.rule.Z {
 				r, far = &b, z
 			}
 		}
