@@ -30,7 +30,7 @@ race-commands: ## run commands that watch, write and are interrupted under the r
 	CGO_ENABLED=1 go test -race -short ./internal/cli -count=1 -run 'StopsOnSIGTERM|BesideAnAgent|JudgeIncident|Interrupt|HasItsSignals|EndsHalfWay|RecordRuns|RecordEnds|LabRunKeeps|LabEatReaches|LabEatEnds|Progress|KilledTrace|TraceEnds'
 
 .PHONY: laws
-laws: ## judge a million windows that nobody recorded (6 minutes)
+laws: ## judge a million windows that nobody recorded (half an hour; IOCAUSE_SYNTHETIC=FROM..TO with go test for a part)
 	IOCAUSE_SYNTHETIC=1000000 go test ./internal/diagnose -run 'TestSynthetic|TestLaws' -timeout 1h -v
 
 .PHONY: browser

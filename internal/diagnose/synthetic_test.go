@@ -22,7 +22,7 @@ const mostPressure = 0.25
 
 // TestSynthetic judges windows that nobody recorded: a verdict may not be right
 // of them, but it may not be nonsense. IOCAUSE_SYNTHETIC is how many, or which, as
-// 200000..400000 (the last one is left out); `make laws` takes a million.
+// 200000..400000 (the last one is left out); `make laws` takes a million, in half an hour.
 func TestSynthetic(t *testing.T) {
 	from, to := uint64(0), uint64(5000)
 	if v := os.Getenv("IOCAUSE_SYNTHETIC"); v != "" {
