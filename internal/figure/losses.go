@@ -117,6 +117,7 @@ func knownLosses() []struct{ class, one, rest string } {
 		{"pagecache lost_inodes", "page-cache event", "not counted, as the kernel did not tell of which file it was: hits and misses are too low"},
 		{"pagecache lost_paths", "file", "shown without a path: " + full + "its device and inode are known"},
 		{"pagecache lost_spans", "thread", "whose time awake is not known, as there was no memory for it: shares of waiting are less certain"},
+		{"pagecache lost_timed", "call", "whose time was not counted: " + full + "rates of reads and syncs that wait are too low"},
 		{"pagecache lost_touched", "page", "left out of the sample that advice on sizes of memory is made of: " + full + "that advice is less certain"},
 		{"pagecache lost_returns", "read call", "whose end the kernel did not report: missing in hits and misses"},
 		{"pagecache lost_processes", "process", "that reads or writes files without name and cgroup: " + full + "only the process ID is known"},
