@@ -31,7 +31,7 @@ func (c *Case) beside(r *Report) {
 		return
 	}
 	if c.held() {
-		r.When, r.Operations, r.Layers = c.when(), c.operations(), c.layers()
+		r.When, r.Calls, r.Operations, r.Layers = c.when(), c.calls(), c.operations(), c.layers()
 	}
 	if holdsMemory(r.Primary) {
 		r.Memory = c.holders()

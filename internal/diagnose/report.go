@@ -112,6 +112,8 @@ type Report struct {
 	// When is the part of the window that the trouble was in; nil where that is not
 	// known, or nothing is wrong.
 	When *When `json:"when,omitempty"`
+	// Calls are what the victim's own syncs and reads took, of those that waited.
+	Calls []CallTime `json:"calls,omitempty"`
 	// Operations are what requests to the victim's device took, by kind.
 	Operations []Operation `json:"operations,omitempty"`
 	// Layers are what each layer below the victim's file system took of an I/O, from

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -132,6 +133,31 @@ func TestOperations(t *testing.T) {
 	got := Judge(w, Target{}).Operations
 	if len(got) != 1 || got[0].Class != "flush" || got[0].PerSec != 100 || got[0].Mean != 0.004 || got[0].Victims != 0.5 || got[0].P99 < 0.002 || got[0].P99 > 0.0085 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What its own calls take is the victim's, not that of others of the class.
+func TestCalls(t *testing.T) {
+	w := recordedWindow(func(r *sample.Recorder) {
+		r.Put(sample.BlockOps, sample.Entity{Device: "vda", Class: "flush"}, 1000, "test")
+		r.Put(sample.BlockOps, sample.Entity{PID: 7, Device: "vda", Class: "flush"}, 500, "test")
+		var own, others sample.Histogram
+		for range 980 {
+			own.Add(4_000_000)
+		}
+		for range 20 {
+			own.Add(60_000_000)
+			others.Add(1_000_000_000)
+		}
+		r.PutHistogram(sample.HistCalls, sample.Entity{PID: 7, Class: "sync"}, own, "test")
+		r.PutHistogram(sample.HistCalls, sample.Entity{PID: 8, Class: "sync"}, others, "test")
+	})
+	got := Judge(w, Target{}).Calls
+	if len(got) != 1 || got[0].Class != "sync" || got[0].Count != 1000 || got[0].PerSec != 100 || math.Abs(got[0].Mean-0.00512) > 1e-9 {
+		t.Fatalf("%+v", got)
+	}
+	if c := got[0]; c.P50 < 0.002 || c.P50 > 0.0042 || c.P99 < 0.033 || c.P99 > 0.068 {
+		t.Errorf("%+v", c)
 	}
 }
 

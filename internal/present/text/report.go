@@ -145,6 +145,7 @@ func (p *page) finding(r *diagnose.Report, f *diagnose.Finding, d detail) {
 		p.culprit("Culprit", &f.Culprit)
 	}
 	p.evidence(f.Evidence, d)
+	p.calls(r.Calls)
 	p.operations(r.Operations)
 	p.layers(r.Layers)
 	p.memory(r.Memory)

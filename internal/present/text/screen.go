@@ -117,6 +117,7 @@ func sentence(r *diagnose.Report, f *diagnose.Finding) string {
 	if w := r.When; w != nil && !w.Steady {
 		fmt.Fprintf(&b, "Mostly from %s to %s of the time watched. ", table.Duration(w.From), table.Duration(w.To))
 	}
+	b.WriteString(commits(r, f))
 	b.WriteString(slowest(r.Layers))
 	if f.Weight > 0 {
 		fmt.Fprintf(&b, "This accounts for %s; confidence %s.", weight(f), percent(f.Confidence))

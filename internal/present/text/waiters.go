@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"iocause/internal/diagnose"
+	"iocause/internal/sample"
 	"iocause/internal/table"
 )
 
@@ -48,6 +49,31 @@ func (p *page) others(all []diagnose.Other, d detail) {
 		}
 		p.wrap(program(&o.Waiter)+" · "+cause+" · "+waiting(&o.Waiter), 2, 0, plain)
 	}
+}
+
+// calls says what the victim's own calls took.
+func (p *page) calls(all []diagnose.CallTime) {
+	p.section("Calls")
+	for i := range all {
+		c := &all[i]
+		p.wrap(fmt.Sprintf("%s that waited: %s, mean %s, half within %s, 99 %% within %s", orElse(callWords()[c.Class], Escape(c.Class)),
+			table.Value(c.PerSec, "count/s"), table.Duration(c.Mean), table.Duration(c.P50), table.Duration(c.P99)), 2, 0, plain)
+	}
+}
+
+func callWords() map[string]string { return map[string]string{"sync": "syncs", "read": "reads"} }
+
+// commits is what a sync of the victim took, for the first screen.
+func commits(r *diagnose.Report, f *diagnose.Finding) string {
+	if f.Cause != diagnose.SyncWrites && f.Cause != diagnose.JournalCommit {
+		return ""
+	}
+	for i := range r.Calls {
+		if c := &r.Calls[i]; c.Class == sample.ClassSync {
+			return fmt.Sprintf("It syncs %s: half within %s, 99 %% within %s. ", table.Value(c.PerSec, "count/s"), table.Duration(c.P50), table.Duration(c.P99))
+		}
+	}
+	return ""
 }
 
 // operations says what requests took: the kind that most time goes to.
