@@ -154,11 +154,23 @@ func diskBytes(w *sample.Window, q *Query) map[sample.FileID][2]float64 {
 
 // slowestLayers is a way to ask which layer takes most of the time of what is read and
 // written on the device of a file's file system, all files together, and which share.
+// Of a file whose disk alone is known it is told where one stack alone lies on that.
 func slowestLayers(w *sample.Window) func(sample.FileID) []table.Cell {
-	slowest := map[string][]table.Cell{}
+	slowest, lie := map[string][]table.Cell{}, map[string]int{}
 	for _, s := range figure.Stacks(w) {
-		if l, share := s.Slowest(); l != nil {
-			slowest[s[0].Device] = []table.Cell{table.Str(l.Name()), table.Num(share)}
+		l, share := s.Slowest()
+		if l == nil {
+			continue
+		}
+		cells := []table.Cell{table.Str(l.Name()), table.Num(share)}
+		slowest[s[0].Device] = cells
+		for i := range s[1:] {
+			below := s[1+i].Device
+			if lie[below]++; lie[below] == 1 {
+				slowest[below] = cells
+			} else {
+				delete(slowest, below)
+			}
 		}
 	}
 	return func(f sample.FileID) []table.Cell {

@@ -74,7 +74,7 @@ func TestStack(t *testing.T) {
 func TestSlowestLayer(t *testing.T) {
 	for _, c := range []struct {
 		device, want string
-	}{{"dm-0", "dm-0 (dm-delay slow)"}, {"vdb", ""}} {
+	}{{"dm-0", "dm-0 (dm-delay slow)"}, {"vdb", "dm-0 (dm-delay slow)"}, {"vdc", ""}} {
 		w := stacked(func(r *sample.Recorder) {
 			f := sample.FileID{Dev: 1, Ino: 2}
 			r.Put(sample.CacheAccesses, sample.Entity{PID: 7, File: f}, 10, "test")
