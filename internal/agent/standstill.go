@@ -239,8 +239,8 @@ func (x *stand) add(at time.Time, f *detect.Fell, blocked []blockedThread) (on [
 		return on
 	}
 	// Others may wait at each look, where one after the other gets the lock.
-	since(&x.locks, at, len(locks) > 1)
-	since(&x.io, at, len(io) > 0)
+	detect.Since(&x.locks, at, len(locks) > 1)
+	detect.Since(&x.io, at, len(io) > 0)
 	switch {
 	case len(locks) > 1 && at.Sub(x.locks) >= stallHolds:
 		return locks
@@ -248,15 +248,6 @@ func (x *stand) add(at time.Time, f *detect.Fell, blocked []blockedThread) (on [
 		return io
 	}
 	return nil
-}
-
-// since keeps since when something has held.
-func since(t *time.Time, now time.Time, holds bool) {
-	if !holds {
-		*t = time.Time{}
-	} else if t.IsZero() {
-		*t = now
-	}
 }
 
 // say is a standstill in words.

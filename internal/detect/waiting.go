@@ -75,7 +75,7 @@ func (x *work) wait(end time.Time, length time.Duration, d Did) (Waits, bool) {
 	if d.Waits >= farLeast || !x.far.IsZero() {
 		x.signs[len(x.signs)-1] = x.sign(length, d)
 	}
-	since(&x.far, end, slices.ContainsFunc(x.signs[max(0, len(x.signs)-looks):], func(s sign) bool { return s != 0 }))
+	Since(&x.far, end, slices.ContainsFunc(x.signs[max(0, len(x.signs)-looks):], func(s sign) bool { return s != 0 }))
 	if x.far.IsZero() {
 		return Waits{}, false
 	}
@@ -159,8 +159,8 @@ func mean(all []Did) (m Did) {
 	return Did{Chars: m.Chars / n, CPU: m.CPU / n, Got: m.Got / n, Waits: m.Waits / n, Locks: m.Locks / n}
 }
 
-// since keeps since when something has held.
-func since(t *time.Time, now time.Time, holds bool) {
+// Since keeps since when something has held; zero: it does not.
+func Since(t *time.Time, now time.Time, holds bool) {
 	if !holds {
 		*t = time.Time{}
 	} else if t.IsZero() {
