@@ -144,12 +144,17 @@ func simulateHost(number, weeks int, start time.Time, loc *time.Location, v vari
 	return score(m, weeks, alarms, g.planted)
 }
 
+// tells tells whether an alarm is of what was planted.
+func tells(a *sample.Incident, p *planted) bool {
+	return a.End.After(p.from) && a.Opened.Before(p.to.Add(slack))
+}
+
 // score compares alarms with what was planted.
 func score(m *machine, weeks int, alarms []sample.Incident, inGroups []planted) outcome {
 	o := newOutcome()
 	o.hosts, o.weeks, o.alarms = 1, weeks, len(alarms)
 	for _, a := range alarms {
-		if told := func(p planted) bool { return a.End.After(p.from) && a.Opened.Before(p.to.Add(slack)) }; slices.ContainsFunc(m.planted, told) || slices.ContainsFunc(inGroups, told) {
+		if is := func(p planted) bool { return tells(&a, &p) }; slices.ContainsFunc(m.planted, is) || slices.ContainsFunc(inGroups, is) {
 			continue
 		}
 		if len(a.Limits) > 0 {
@@ -164,7 +169,7 @@ func score(m *machine, weeks int, alarms []sample.Incident, inGroups []planted) 
 	}
 	for _, p := range inGroups {
 		o.allInGroups[p.kind]++
-		if slices.ContainsFunc(alarms, func(a sample.Incident) bool { return a.End.After(p.from) && a.Opened.Before(p.to.Add(slack)) }) {
+		if slices.ContainsFunc(alarms, func(a sample.Incident) bool { return tells(&a, &p) }) {
 			o.inGroups[p.kind]++
 		}
 	}
@@ -176,7 +181,7 @@ func score(m *machine, weeks int, alarms []sample.Incident, inGroups []planted) 
 			o.dayAll++
 		}
 		for _, a := range alarms {
-			if a.End.After(p.from) && a.Opened.Before(p.to.Add(slack)) {
+			if tells(&a, &p) {
 				o.found[p.kind]++
 				o.delays = append(o.delays, max(0, a.Opened.Sub(p.from)))
 				if daily {
