@@ -123,7 +123,7 @@ func cpuSaturated() Cause {
 			k := c.atProcessor()
 			rival, used, takes := c.busiestOther()
 			idle, _ := c.idleProcessors()
-			spare := idle + c.nicerShare() // it could have all but a little of what these use
+			spare := idle + c.ofProcessors(c.nicer()) // it could have all but a little of what these use
 			elsewhere := pinned && spare >= idleLimit
 			promise := c.promise(removal{sure: v.delay, queue: true, more: !elsewhere})
 			advice := promise.advise("give it more processors, or less to do at once", "with a processor for every runnable thread")
@@ -202,9 +202,16 @@ func (c *Case) allowed(v *victim) (n float64, pinned bool) {
 // idleProcessors is the part of the processors' time that nobody used, 0 to 1, that
 // with I/O under way included.
 func (c *Case) idleProcessors() (share float64, known bool) {
-	busy, ok := c.busyProcessors()
+	_, ok := c.busyProcessors()
 	unused, counted := c.unusedProcessors()
-	return unused / max(busy+unused, 1e-9), ok && counted
+	return c.ofProcessors(unused), ok && counted
+}
+
+// ofProcessors is so many processors as a share of all, 0 to 1.
+func (c *Case) ofProcessors(n float64) float64 {
+	busy, _ := c.busyProcessors()
+	unused, _ := c.unusedProcessors()
+	return n / max(busy+unused, 1e-9)
 }
 
 // processors is how busy the host's are.
@@ -248,11 +255,4 @@ func (c *Case) busiestOther() (pid int, used, takes float64) {
 	}
 	pid = most(taken)
 	return pid, seconds[pid], taken[pid]
-}
-
-// nicerShare is nicer as a share of all processors, 0 to 1.
-func (c *Case) nicerShare() float64 {
-	busy, _ := c.busyProcessors()
-	unused, _ := c.unusedProcessors()
-	return c.nicer() / max(busy+unused, 1e-9)
 }
