@@ -78,10 +78,9 @@ func model(id []byte) string {
 }
 
 // wearAttributes are the attributes that tell how worn an SSD is, by how models of the
-// vendor begin. Each counts its remaining life down from 100 in its normalised value, as
-// the vendors write of them (Micron TN-FD-34, Intel's and Kingston's product
-// specifications, Samsung's SMART white paper); with other vendors the same numbers may
-// mean something else.
+// vendor begin. Each counts its remaining life down from 100 in its normalised value
+// (smartmontools' drivedb.h; of 202 Micron's TN-FD-34); with other vendors the same
+// numbers may mean something else.
 func wearAttributes() map[string]uint8 {
 	return map[string]uint8{
 		"Micron": 202, "MTFD": 202, "Crucial": 202, "CT": 202,
