@@ -128,9 +128,13 @@ func (c *Case) working(p promise) promise {
 func (c *Case) mayPause(whole float64) bool { return c.victim.awake() < mostlyAsleep*whole }
 
 // threadTime is the time, in seconds, of the threads that wait: the whole that
-// their waiting is a share of.
+// their waiting is a share of. Processes that run one after the other have the
+// time of one thread.
 func (c *Case) threadTime() float64 {
 	s, v := c.w.Seconds(), &c.victim
+	if v.row && v.awake() <= s*(1+waitShareLimit) {
+		return max(s, v.awake())
+	}
 	t := s
 	if v.spans != nil { // rest included, which the share leaves out
 		t = s * v.waiters()

@@ -96,6 +96,26 @@ func TestPromiseOfManyProcesses(t *testing.T) {
 	}
 }
 
+// Processes of a loop are one thread's time, of which 1.2 s of 10 s go; of two at a time
+// it is not known how long each is there.
+func TestPromiseOfARow(t *testing.T) {
+	for _, c := range []struct {
+		atATime int
+		want    string
+	}{
+		{1, "1.1x to 1.3x as fast"},
+		{2, "at most 1.2x as fast"},
+	} {
+		m := newMachine()
+		m.row(c.atATime)
+		m.put(sample.CPUIdle, sample.Entity{}, 5)
+		k := newCase(m.Window(epoch.Add(10*time.Second)), Target{})
+		if got := k.promise(removal{sure: 1.2}).String(); got != c.want {
+			t.Errorf("%d at a time: it is %q, want %q", c.atATime, got, c.want)
+		}
+	}
+}
+
 // A faster device, or less for it to do, takes away all that is waited for at most.
 func TestFasterDevice(t *testing.T) {
 	for _, c := range []struct {
