@@ -25,6 +25,7 @@ type File struct {
 	Mapped  bool
 	Deleted bool
 	Memory  bool // on tmpfs; known of the files of processes only
+	Overlay bool // on overlayfs, and measured by mincore(2) for that
 }
 
 // OfSame measures the regular file at a path, unless that is another one by
@@ -76,7 +77,8 @@ func (f *File) measure(fd int) {
 	page := int64(os.Getpagesize())
 	total := (f.Size + page - 1) / page
 	f.Pages, f.Err = count(fd, f.Size)
-	if errors.Is(f.Err, unix.ENOSYS) {
+	f.Overlay = f.Err == nil && f.Pages.Cached == 0 && keptElsewhere(fd)
+	if errors.Is(f.Err, unix.ENOSYS) || f.Overlay {
 		var open *os.File
 		if open, f.Err = reopen(fd, f.Path); f.Err == nil {
 			f.Pages, f.Err = byMincore(open, f.Size, total)
@@ -87,6 +89,13 @@ func (f *File) measure(fd int) {
 		f.Err = ErrHidden
 	}
 	f.Pages.Total = total
+}
+
+// keptElsewhere tells of a file on overlayfs, whose pages are those of a file of another
+// file system. cachestat(2) counts none; mincore(2) sees them, for a mapping is of that file.
+func keptElsewhere(fd int) bool {
+	var fs unix.Statfs_t
+	return ignoringEINTR(func() error { return unix.Fstatfs(fd, &fs) }) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // reopen makes an os.File of a descriptor that stays its owner's.

@@ -24,6 +24,9 @@ func Shares(path string, same ID, n int) ([]float64, error) {
 	total := (size + page - 1) / page
 	cells := min(int64(n), total)
 	shares := make([]float64, cells)
+	if keptElsewhere(int(f.Fd())) {
+		return sharesByMincore(f, size, shares)
+	}
 	for i := range shares {
 		first, end := total*int64(i)/cells, total*int64(i+1)/cells
 		p, err := stat(int(f.Fd()), first*page, (end-first)*page)
@@ -71,8 +74,11 @@ func Ranges(path string, same ID) ([]Range, error) {
 	if mayWrite(f) != nil {
 		h.calls = 1 << 62 // there is no other way
 	}
-	err = h.look(0, (size+page-1)/page)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, errTooMany) {
+	elsewhere := keptElsewhere(h.fd)
+	if !elsewhere {
+		err = h.look(0, (size+page-1)/page)
+	}
+	if elsewhere || errors.Is(err, unix.ENOSYS) || errors.Is(err, errTooMany) {
 		h.out = nil
 		err = eachPage(f, size, func(n int64, cached bool) {
 			if cached {

@@ -1,5 +1,5 @@
 // Package residency tells how much of a file is in the page cache: by
-// cachestat(2), and by mincore(2) on kernels before 6.5.
+// cachestat(2), and by mincore(2) on kernels before 6.5 and on overlayfs.
 package residency
 
 import (

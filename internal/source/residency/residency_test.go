@@ -2,6 +2,7 @@ package residency
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,49 @@ func TestDirtyPages(t *testing.T) {
 	}
 	if p.Source == "cachestat(2)" && p.Dirty+p.Writeback < 7 {
 		t.Errorf("got %d dirty and %d under writeback, want at least 7", p.Dirty, p.Writeback)
+	}
+}
+
+// What is cached of a file on overlayfs is cached of the one below it.
+func TestOnOverlayfs(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount")
+	}
+	var dirs [4]string
+	for i := range dirs {
+		var err error
+		dirs[i], err = os.MkdirTemp("/var/tmp", "iocause-test-") // on a tmpfs nothing can be dropped
+		require.NoError(t, err)
+		t.Cleanup(func() { os.RemoveAll(dirs[i]) })
+	}
+	at, lower := dirs[0], filepath.Join(dirs[1], "lower")
+	page := os.Getpagesize()
+	const half = 512 // the end of a folio of any size
+	require.NoError(t, os.WriteFile(lower, make([]byte, pages*page), 0o600))
+	require.NoError(t, unix.Mount("overlay", at, "overlay", 0, "lowerdir="+dirs[1]+",upperdir="+dirs[2]+",workdir="+dirs[3]))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, 0)) })
+	require.NoError(t, os.WriteFile(filepath.Join(at, "upper"), make([]byte, pages*page), 0o600))
+	for _, name := range []string{"lower", "upper"} {
+		f, err := os.Open(filepath.Join(at, name))
+		require.NoError(t, err)
+		defer f.Close()
+		unix.Sync() // of a file of the lower folder fsync(2) does nothing
+		drop(t, f, int64(half*page), 0)
+		found, err := Below(t.Context(), []string{f.Name()}, Options{})
+		require.NoError(t, err)
+		if p := found.Files[0].Pages; p.Cached != half || p.Dirty != -1 || p.Source != "mincore(2)" {
+			t.Errorf("%s: %+v, want %d pages by mincore(2)", name, p, half)
+		}
+		shares, err := Shares(f.Name(), ID{}, 2)
+		require.NoError(t, err)
+		if shares[0] < 0.99 || math.Abs(shares[1]-8.0/505) > 1e-9 { // 504 pages, and 8 of 505
+			t.Errorf("%s: shares %v", name, shares)
+		}
+		parts, err := Ranges(f.Name(), ID{})
+		require.NoError(t, err)
+		if len(parts) != 1 || parts[0] != (Range{0, int64(half * page)}) {
+			t.Errorf("%s: ranges %v", name, parts)
+		}
 	}
 }
 

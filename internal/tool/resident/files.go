@@ -196,11 +196,21 @@ func foundNotes(f *residency.Found) []string {
 		}
 		notes = append(notes, why)
 	}
+	overlay, older := 0, 0
 	for i := range f.Files {
-		if f.Files[i].Pages.Source == "mincore(2)" {
-			notes = append(notes, "this kernel lacks cachestat(2) (Linux 6.5): using mincore(2), which does not show dirty and evicted pages")
-			break
+		switch x := &f.Files[i]; {
+		case x.Overlay:
+			overlay++
+		case x.Pages.Source == "mincore(2)":
+			older++
 		}
+	}
+	const less = "mincore(2), which does not show dirty and evicted pages"
+	if older > 0 {
+		notes = append(notes, "this kernel lacks cachestat(2) (Linux 6.5): using "+less)
+	}
+	if overlay > 0 {
+		notes = append(notes, sample.Counted(overlay, "file")+" on overlayfs: measured by "+less)
 	}
 	return notes
 }
