@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -155,4 +157,68 @@ func TestDiskOfAFile(t *testing.T) {
 	if len(all) != 1 || all[0]["file"] != files[0].Name() || all[0]["op"] != "write" || all[0]["bytes_per_s"].(float64) < float64(7*os.Getpagesize()) {
 		t.Errorf("%v, want one row of %s", all, files[0].Name())
 	}
+}
+
+// On overlayfs and on btrfs stat(2) tells another file system than the kernel has for a
+// file. --file finds it all the same, and tables show where overlayfs keeps it.
+func TestFilesThatStatDoesNotKnow(t *testing.T) {
+	needProbes(t)
+	for _, kind := range []string{"overlay", "btrfs"} {
+		t.Run(kind, func(t *testing.T) {
+			dir, kept := mounted(t, kind)
+			path := filepath.Join(dir, "written")
+			f, err := os.Create(path)
+			require.NoError(t, err)
+			defer f.Close()
+			ctx, stop := context.WithTimeout(t.Context(), 40*time.Second)
+			done := make(chan struct{})
+			defer func() { stop(); <-done }()
+			go func() {
+				defer close(done)
+				for ctx.Err() == nil {
+					if _, err := f.WriteAt(make([]byte, 7*os.Getpagesize()), 0); err != nil {
+						return
+					}
+					_ = f.Sync() // what it wrote is looked for below
+					time.Sleep(20 * time.Millisecond)
+				}
+			}()
+			want := filepath.Join(kept, "written")
+			for _, name := range []string{dir, path} {
+				code, out, stderr := run{args: []string{"files", "1", "1", "--file", name, "--format", "json"}}.do(t)
+				if all := rows(t, out, "files"); code != 0 || len(all) != 1 || all[0]["file"] != want || all[0]["dirtied_bytes_per_s"].(float64) < float64(7*os.Getpagesize()) {
+					t.Errorf("files --file %s: code %d, %s%v, want one row of %s", name, code, stderr, all, want)
+				}
+				code, out, stderr = run{args: []string{"trace", "--file", name, "--ios", "1", "--duration", "20s", "--format", "csv"}}.do(t)
+				if code != 0 || strings.Count(out, want) != 1 {
+					t.Errorf("trace --file %s: code %d, %s%s, want one write of %s", name, code, stderr, out, want)
+				}
+			}
+		})
+	}
+}
+
+// mounted is a folder of a file system, and the one where its files are kept.
+func mounted(t *testing.T, kind string) (dir, kept string) {
+	t.Helper()
+	top, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(top) })
+	in := func(name string) string { return filepath.Join(top, name) }
+	for _, name := range []string{"at", "lower", "upper", "work"} {
+		require.NoError(t, os.Mkdir(in(name), 0o700))
+	}
+	how := []string{"-t", "overlay", "-o", "lowerdir=" + in("lower") + ",upperdir=" + in("upper") + ",workdir=" + in("work"), "overlay", in("at")}
+	if dir, kept = in("at"), in("upper"); kind == "btrfs" {
+		require.NoError(t, errors.Join(os.WriteFile(in("image"), nil, 0o600), os.Truncate(in("image"), 300<<20)))
+		if out, err := exec.Command("mkfs.btrfs", "-q", in("image")).CombinedOutput(); err != nil {
+			bpftest.Need(t, "loop", fmt.Errorf("mkfs.btrfs: %w: %s", err, out))
+		}
+		how, kept = []string{"-o", "loop", in("image"), in("at")}, dir
+	}
+	if out, err := exec.Command("mount", how...).CombinedOutput(); err != nil {
+		bpftest.Need(t, "loop", fmt.Errorf("mount %q: %w: %s", how, err, out))
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, 0)) })
+	return dir, kept
 }

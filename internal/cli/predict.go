@@ -83,7 +83,7 @@ func runPredict(e *env, c *cobra.Command, o *predictOptions) error {
 	}
 	f := predict.Filter{PIDs: target.PIDs, Comm: target.Comm, Cgroup: target.Cgroup}
 	if c.Flags().Changed("file") {
-		if f.File, err = filters.OneFile(o.file); err != nil {
+		if f.File, err = filters.OneFile(e.host, o.file); err != nil {
 			return err
 		}
 	}

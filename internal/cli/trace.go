@@ -148,7 +148,7 @@ func liveTrace(e *env, c *cobra.Command, t *show.Trace, o *traceOptions) (err er
 			defer func() { err = errors.Join(err, closed(out, "trace")) }()
 		}
 	}
-	options.Own = trace.OutputFiles(out, e.stdout)
+	options.Own = trace.OutputFiles(e.host, out, e.stdout)
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	l, err := trace.Open(e.host, options)

@@ -83,6 +83,9 @@ func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []str
 	if play {
 		return playTool(e, c, t, o, q, target, args)
 	}
+	if q.Layers, err = filters.Layers(e.host, file); err != nil {
+		return err
+	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	open, cancel := context.WithTimeout(watch, openLimit())

@@ -35,13 +35,32 @@ func File(name string) (string, error) {
 	return whole, nil
 }
 
-// FileID is a file as the kernel's programs know it.
-func FileID(st *unix.Stat_t) sample.FileID {
-	return sample.FileID{Dev: uint32(host.MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev))), Ino: st.Ino}
+// hidden tells what to do where overlayfs keeps a file where it cannot be seen.
+func hidden(err error, next string) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("reading --file: %w", err)
+	if errors.Is(err, host.ErrLayersHidden) {
+		return &ask.Error{Err: err, Next: next + ", or select its readers with --cgroup, --comm or --pid"}
+	}
+	return err
 }
 
-// OneFile is the file of a path, as the kernel's programs know it.
-func OneFile(path string) (sample.FileID, error) {
+// Layers are where overlayfs keeps what a name stands for that File has made.
+func Layers(h *host.Host, name string) ([]string, error) {
+	all, err := h.OverlayLayers(name)
+	return all, hidden(err, "give the last part of the name")
+}
+
+// FileID is the file of a path, or of a link of /proc, as the kernel's programs know it.
+func FileID(h *host.Host, path string) (sample.FileID, error) {
+	dev, ino, err := h.InCache(path)
+	return sample.FileID{Dev: uint32(dev), Ino: ino}, hidden(err, "give the path on the host")
+}
+
+// OneFile is the regular file of a path, as the kernel's programs know it.
+func OneFile(h *host.Host, path string) (sample.FileID, error) {
 	var st unix.Stat_t
 	switch err := unix.Stat(path, &st); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -51,7 +70,7 @@ func OneFile(path string) (sample.FileID, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return sample.FileID{}, &ask.Error{Err: fmt.Errorf("reading --file: %s is not a regular file", path), Next: "give one file; select readers with --cgroup, --comm or --pid"}
 	}
-	return FileID(&st), nil
+	return FileID(h, path)
 }
 
 // Files chooses files by their name and the disk that they lie on.
@@ -59,20 +78,22 @@ type Files struct {
 	Name   string // as File has it; "" for any
 	Device string // the whole disk; "" for any
 
-	host  *host.Host
-	disks *host.FileDisks
+	layers []string // where overlayfs keeps what has that name
+	host   *host.Host
+	disks  *host.FileDisks
 }
 
 // NewFiles chooses files of this machine.
 func NewFiles(h *host.Host, name, device string) *Files {
-	return &Files{Name: name, Device: device, host: h, disks: host.NewFileDisks(h)}
+	layers, _ := h.OverlayLayers(name) // of what processes hold, /proc has the name itself
+	return &Files{Name: name, Device: device, layers: layers, host: h, disks: host.NewFileDisks(h)}
 }
 
 // Narrow tells whether files are chosen at all.
 func (f *Files) Narrow() bool { return f.Name != "" || f.Device != "" }
 
 // Named tells whether a file's path is asked for.
-func (f *Files) Named(path string) bool { return f.Name == "" || view.Named(path, f.Name) }
+func (f *Files) Named(path string) bool { return f.Name == "" || view.Named(path, f.Name, f.layers...) }
 
 // On tells whether a file system is on the device that is asked for.
 func (f *Files) On(dev host.DevNumber) bool {

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ import (
 // data from the system and may hold any byte; the kernel's octal escapes are
 // undone.
 type Mount struct {
+	ID      int       // as fdinfo has it (mnt_id)
 	Dev     DevNumber // of the super block: what stat(2) and the page cache know
 	Root    string    // the directory of the file system that is mounted
 	Point   string    // where, in the mount namespace that was read
@@ -23,8 +25,11 @@ type Mount struct {
 type Mounts []Mount
 
 // Mounts reads /proc/self/mountinfo.
-func (h *Host) Mounts() (Mounts, error) {
-	path := h.Proc("self", "mountinfo")
+func (h *Host) Mounts() (Mounts, error) { return h.mounts("self") }
+
+// mounts are those that a process sees.
+func (h *Host) mounts(process string) (Mounts, error) {
+	path := h.Proc(process, "mountinfo")
 	b, err := Read(path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reading the mounts: %w", err)
@@ -89,6 +94,10 @@ func parseMount(line []byte) (m Mount, wrong string) {
 	for i := range f {
 		f[i], line = Field(line)
 	}
+	id, err := strconv.Atoi(string(f[0]))
+	if err != nil {
+		return m, fmt.Sprintf("%.40q is not a mount's number", f[0])
+	}
 	dev, ok := ParseDev(f[2])
 	if !ok {
 		return m, fmt.Sprintf("%.40q is not a device number", f[2])
@@ -107,7 +116,7 @@ func parseMount(line []byte) (m Mount, wrong string) {
 	if len(last) < 2 {
 		return m, "the file system's type and source are missing"
 	}
-	m = Mount{Dev: dev, Root: Unescape(f[3]), Point: Unescape(f[4]), Type: Unescape(last[0]), Source: Unescape(last[1])}
+	m = Mount{ID: id, Dev: dev, Root: Unescape(f[3]), Point: Unescape(f[4]), Type: Unescape(last[0]), Source: Unescape(last[1])}
 	m.Options = options(f[5])
 	if len(last) == 3 {
 		m.Super = options(last[2])

@@ -26,9 +26,15 @@ func (h *Host) OpenFiles(pid int) []OpenFile {
 		if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue
 		}
-		if path, err := os.Readlink(link); err == nil {
-			files = append(files, OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, path, st.Size, link})
+		path, err := os.Readlink(link)
+		if err != nil {
+			continue
 		}
+		f := OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, path, st.Size, link}
+		if dev, ino, err := h.inCache(link, strconv.Itoa(pid), overlays); err == nil {
+			f.Dev, f.Ino = dev, ino
+		}
+		files = append(files, f)
 	}
 	return files
 }

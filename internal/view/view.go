@@ -21,8 +21,9 @@ type Query struct {
 	Comm   string
 	Cgroup string // and all below it
 	Device string
-	File   string // a path, all below it, or a pattern as in path.Match of the last element
-	By     string // what the rows are
+	File   string   // a path, all below it, or a pattern as in path.Match of the last element
+	Layers []string // where overlayfs keeps what lies there
+	By     string   // what the rows are
 }
 
 // process tells whether a process is asked for.
@@ -44,13 +45,13 @@ func (q *Query) file(w *sample.Window, id sample.FileID) bool {
 	if q.File == "" {
 		return true
 	}
-	return Named(w.Files[id].Path, q.File)
+	return Named(w.Files[id].Path, q.File, q.Layers...)
 }
 
-// Named tells whether a path is the wanted one, lies below it, or ends in a
-// name that the wanted pattern fits.
-func Named(name, wanted string) bool {
-	if inside(name, wanted) {
+// Named tells whether a path is the wanted one, lies below it or one of its layers, or
+// ends in a name that the wanted pattern fits.
+func Named(name, wanted string, layers ...string) bool {
+	if inside(name, wanted) || slices.ContainsFunc(layers, func(l string) bool { return inside(name, l) }) {
 		return true
 	}
 	ok, err := path.Match(wanted, path.Base(name))

@@ -207,11 +207,11 @@ func Drop(t *testing.T, path string) {
 // ID is the identity of a file as the probes report it.
 func ID(t *testing.T, path string) sample.FileID {
 	t.Helper()
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
+	dev, ino, err := host.Live().InCache(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return sample.FileID{Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Ino: st.Ino}
+	return sample.FileID{Dev: uint32(dev), Ino: ino}
 }
 
 // Aligned is a buffer that O_DIRECT accepts.

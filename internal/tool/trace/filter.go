@@ -21,7 +21,8 @@ type Filter struct {
 	filters.Filter
 	File   string
 	Min    time.Duration
-	byName bool // the file cannot be chosen in the kernel: a directory, a pattern, one that is not there yet
+	layers []string // where overlayfs keeps what lies at File
+	byName bool     // the file cannot be chosen in the kernel: a directory, a pattern, one that is not there yet
 }
 
 // String is the filter for the header of a file; "" for none.
@@ -70,9 +71,14 @@ func (f *Filter) Options(h *host.Host, given []string) (o Options, err error) {
 	if is("file") {
 		var st unix.Stat_t
 		if err := unix.Stat(f.File, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR && strings.Contains(f.File, "/") {
-			o.File = filters.FileID(&st)
+			if o.File, err = filters.FileID(h, f.File); err != nil {
+				return o, err
+			}
 		} else {
 			f.byName = true
+			if f.layers, err = filters.Layers(h, f.File); err != nil {
+				return o, err
+			}
 		}
 	}
 	if is("cgroup") {
@@ -86,7 +92,7 @@ func (f *Filter) Wanted() func(*sample.IO) bool {
 	if !f.byName {
 		return nil
 	}
-	return func(x *sample.IO) bool { return view.Named(x.File, f.File) }
+	return func(x *sample.IO) bool { return view.Named(x.File, f.File, f.layers...) }
 }
 
 // cgroupOption finds the number of a cgroup. Requests are charged to a cgroup
@@ -129,15 +135,18 @@ func (f *Filter) Keeps(x *sample.IO) bool {
 }
 
 // OutputFiles are the files that our own output goes to: they are not traced.
-func OutputFiles(files ...any) (ids []sample.FileID) {
+func OutputFiles(h *host.Host, files ...any) (ids []sample.FileID) {
 	for _, f := range files {
 		file, ok := f.(*os.File)
 		if !ok || file == nil {
 			continue
 		}
 		var st unix.Stat_t
-		if unix.Fstat(int(file.Fd()), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			ids = append(ids, filters.FileID(&st))
+		if unix.Fstat(int(file.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		if id, err := filters.FileID(h, fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err == nil {
+			ids = append(ids, id)
 		}
 	}
 	return ids

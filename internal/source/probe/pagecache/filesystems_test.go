@@ -124,7 +124,7 @@ func TestAccountOnOverlayfs(t *testing.T) {
 			t.Fatalf("read %d bytes: %v", len(b), err)
 		}
 	})
-	e := sample.Entity{PID: os.Getpid(), File: fileIn(t, w, path)}
+	e := sample.Entity{PID: os.Getpid(), File: bpftest.ID(t, path)}
 	accesses, _ := w.Sum(sample.CacheAccesses, e)
 	misses, _ := w.Sum(sample.CacheMisses, e)
 	tellFigure(t, ways, accesses, otherPages, misses, otherPages)

@@ -88,7 +88,7 @@ func against(t *testing.T, spec load.Spec, pages float64) (wrong []string) {
 			t.Fatal(err)
 		}
 	})
-	e := sample.Entity{PID: os.Getpid(), File: fileIn(t, w, spec.Path)}
+	e := sample.Entity{PID: os.Getpid(), File: bpftest.ID(t, spec.Path)}
 	sum := func(m sample.Metric) float64 {
 		v, _ := w.Sum(m, e)
 		return v
@@ -166,19 +166,6 @@ func tellFigure(t *testing.T, ways []sample.Way, accesses, want, misses, cold fl
 	t.Helper()
 	i := slices.IndexFunc(ways, func(w sample.Way) bool { return w.What == reads })
 	t.Logf("figure: %s accesses %.0f %.0f misses %.0f %.0f", ways[i].Hooks[0], accesses, want, misses, cold)
-}
-
-// fileIn is the identity of a file that this process read, in a window. Of files on
-// btrfs and overlayfs stat(2) tells other devices than the kernel reads them from.
-func fileIn(t *testing.T, w *sample.Window, path string) sample.FileID {
-	t.Helper()
-	found, most := bpftest.ID(t, path), 0.0
-	w.Each(sample.CacheAccesses, func(e sample.Entity, s *sample.Series) {
-		if e.PID == os.Getpid() && e.File.Ino == found.Ino && s.Sum() > most {
-			found, most = e.File, s.Sum()
-		}
-	})
-	return found
 }
 
 // openExact is Open without sampling: a fast load is to be counted to the page.

@@ -1,0 +1,91 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/require"
+)
+
+// overlay mounts one over a folder with the file "low", and gives its folders.
+func overlay(t *testing.T, below string) (at, upper string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount")
+	}
+	at, upper = t.TempDir(), t.TempDir()
+	require.NoError(t, unix.Mount("overlay", at, "overlay", 0, "lowerdir="+below+",upperdir="+upper+",workdir="+t.TempDir()))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, 0)) })
+	return at, upper
+}
+
+// A file on overlayfs is that of a layer, also where the layer is an overlay, and is
+// known by the file system and inode of that one.
+func TestInCache(t *testing.T) {
+	below := t.TempDir()
+	low := filepath.Join(below, "low")
+	require.NoError(t, os.WriteFile(low, []byte("data"), 0o600))
+	at, upper := overlay(t, below)
+	require.NoError(t, os.WriteFile(filepath.Join(at, "up"), []byte("data"), 0o600))
+	again, _ := overlay(t, at)
+	h := Live()
+	same := func(path, want string) {
+		t.Helper()
+		dev, ino, err := h.InCache(path)
+		require.NoError(t, err)
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(want, &st))
+		m, err := h.Mounts()
+		require.NoError(t, err)
+		if x, ok := m.Find(dev); ino != st.Ino || !ok || x.Type == "overlay" {
+			t.Errorf("%s: inode %d of %v (%s), want %d of what %s is on", path, ino, dev, x.Type, st.Ino, want)
+		}
+	}
+	same(low, low)
+	same(filepath.Join(at, "low"), low)
+	same(filepath.Join(again, "low"), low)
+	same(filepath.Join(at, "up"), filepath.Join(upper, "up"))
+	same(filepath.Join(again, "up"), filepath.Join(upper, "up"))
+
+	f, err := os.Open(filepath.Join(at, "low"))
+	require.NoError(t, err)
+	defer f.Close()
+	dev, ino, err := h.InCache(low)
+	require.NoError(t, err)
+	if !slices.ContainsFunc(h.OpenFiles(os.Getpid()), func(o OpenFile) bool { return o.Dev == dev && o.Ino == ino && o.Path == f.Name() }) {
+		t.Errorf("%s is open, and not among %+v", f.Name(), h.OpenFiles(os.Getpid()))
+	}
+	for path, want := range map[string][]string{
+		at: {upper, below}, filepath.Join(at, "up"): {filepath.Join(upper, "up")},
+		low: nil, "low": nil, "": nil, filepath.Join(at, "none"): nil,
+	} {
+		if got, err := h.OverlayLayers(path); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q has layers %q (%v), want %q", path, got, err, want)
+		}
+	}
+	// As seen from within a container: the folders are elsewhere.
+	require.NoError(t, os.Rename(below, below+".moved"))
+	t.Cleanup(func() { require.NoError(t, os.Rename(below+".moved", below)) })
+	if _, _, err := h.InCache(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
+		t.Errorf("without its folder: %v", err)
+	}
+	if got, err := h.OverlayLayers(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
+		t.Errorf("without its folder: %q, %v", got, err)
+	}
+}
+
+func TestOverlayOptions(t *testing.T) {
+	m, err := parseMounts([]byte(`9 1 0:40 / /m rw - overlay overlay rw,lowerdir=/a\134:b:/c\054d::/data,upperdir=/u\134:v,workdir=/w` + "\n" +
+		`9 1 0:41 / /m rw - overlay overlay ro,lowerdir+=/x:y,lowerdir+=/z,datadir+=/e` + "\n"))
+	require.NoError(t, err)
+	for i, want := range [][]string{{"/u:v", "/a:b", "/c,d", "/data"}, {"/x:y", "/z", "/e"}} {
+		if got := m[i].layers(); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
