@@ -93,11 +93,19 @@ func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, erro
 	if len(given) == 0 && !files.Narrow() {
 		return nil, nil
 	}
-	target, err := o.filter.Target(h, given)
+	var pids []int
+	if slices.Contains(given, "pid") { // of /proc, as all that is shown
+		pid, err := filters.Process(h, o.filter.PID)
+		if err != nil {
+			return nil, err
+		}
+		pids = []int{pid}
+	}
+	target, err := o.filter.Target(h, slices.DeleteFunc(given, func(name string) bool { return name == "pid" }))
 	if err != nil {
 		return nil, err
 	}
-	choice := &mem.Choice{PIDs: target.PIDs, Comm: target.Comm}
+	choice := &mem.Choice{PIDs: pids, Comm: target.Comm}
 	if target.Cgroup != "" {
 		choice.Below = func() []int { return h.Below(target.Cgroup) }
 	}

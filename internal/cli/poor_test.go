@@ -296,3 +296,35 @@ func (onlyPressure) Collect(_ sample.Phase, into sample.Sink) error {
 }
 
 func (onlyPressure) Close() error { return nil }
+
+// In a container without --pid=host the kernel's programs and /proc call a process by two
+// numbers: a diagnosis of one would find that nothing waits, and be wrong.
+func TestNumbersOfAContainer(t *testing.T) {
+	bpftest.Root(t)
+	unshare, err := exec.LookPath("unshare")
+	bpftest.Need(t, "bpf", err)
+	within := func(args ...string) (code int, stdout, stderr string) {
+		c, out, notes := run{args: args}.command(t)
+		c.Args = append([]string{unshare, "--mount", "--pid", "--fork", "--mount-proc", c.Path}, args...)
+		c.Path = unshare
+		_ = c.Run() // its code is looked at
+		return c.ProcessState.ExitCode(), out.String(), notes.String()
+	}
+	for _, args := range [][]string{
+		{"diagnose", "--pid", "1", "--duration", "1s"}, {"threads", "--pid", "1", "1", "1"}, {"latency", "--pid", "1", "1", "1"},
+		{"offcpu", "--pid", "1", "--duration", "1s"}, {"files", "--pid", "1", "1", "1"}, {"trace", "--pid", "1", "--duration", "1s"},
+		{"predict", "--pid", "1", "--duration", "1s"}, {"burst", "--pid", "1", "1", "1"},
+	} {
+		if code, out, stderr := within(args...); code != 2 || out != "" || !strings.Contains(stderr, "PID namespace of its own") || !strings.Contains(stderr, "--pid=host") {
+			t.Errorf("%q: code %d, %s%s", args, code, out, stderr)
+		}
+	}
+	for _, args := range [][]string{{"resident", "--pid", "1"}, {"mem", "--pid", "1"}} { // of /proc alone
+		if code, out, stderr := within(args...); code != 0 || out == "" {
+			t.Errorf("%q: code %d, %s%s", args, code, out, stderr)
+		}
+	}
+	if code, out, stderr := within("--duration", "1s", "--format", "json"); code != 0 || !strings.Contains(out, "hostPID: true") {
+		t.Errorf("a diagnosis does not say so: code %d, %.2000s%s", code, out, stderr)
+	}
+}

@@ -32,7 +32,7 @@ func (f *Filter) Target(h *host.Host, given []string) (t diagnose.Target, err er
 		switch name {
 		case "pid":
 			var pid int
-			pid, err = Process(h, f.PID)
+			pid, err = InKernel(h, f.PID)
 			t.PIDs = []int{pid}
 		case "comm":
 			t.Comm, err = Comm(f.Comm)
@@ -99,6 +99,14 @@ func Process(h *host.Host, id int) (int, error) {
 		return 0, &ask.Error{Err: fmt.Errorf("reading --pid: %d is not a process id", id), Next: "give a number as 'ps' shows it"}
 	}
 	return h.ProcessOf(id)
+}
+
+// InKernel is the same where the kernel's programs are asked about it.
+func InKernel(h *host.Host, id int) (int, error) {
+	if h.HasOwnPIDs() {
+		return 0, &ask.Error{Err: fmt.Errorf("reading --pid: %s", host.NumbersApart), Next: host.SharePIDs + ", or select by --comm or --cgroup"}
+	}
+	return Process(h, id)
 }
 
 // Cgroup is a cgroup's path inside its hierarchy.

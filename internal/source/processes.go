@@ -12,12 +12,13 @@ import (
 // processes is what /proc/PID tells of the processes that live when a window ends,
 // and what the kernel tells of those that ended within it.
 type processes struct {
+	host   *host.Host
 	living sample.Source
 	ended  sample.Source // nil where its program cannot be loaded
 }
 
 func openProcesses(h *host.Host) (sample.Source, error) {
-	p := &processes{}
+	p := &processes{host: h}
 	ended, err := tasks.OpenEnded(h)
 	if err != nil { // why it cannot is told by the probes, that need the same
 		p.living, err = pid.Open(h)
@@ -39,6 +40,8 @@ func (p *processes) Collect(phase sample.Phase, into sample.Sink) error {
 	var err error
 	if p.ended != nil { // first: who ends between the two is in the next window, not in this one twice
 		err = p.ended.Collect(phase, into)
+	} else if phase.Closes() && p.host.HasOwnPIDs() {
+		into.PutGap(sample.Gap{Why: host.NumbersApart + ", so what a process uses and what it waits for are told of two; " + host.SharePIDs})
 	} else if phase.Closes() {
 		into.PutGap(sample.Gap{Why: "the CPU time of processes that ended is missing: the BPF program that counts it could not be loaded"})
 	}

@@ -48,7 +48,7 @@ func (f *Filter) Options(h *host.Host, given []string) (o Options, err error) {
 	o.Min = f.Min
 	is := func(name string) bool { return slices.Contains(given, name) }
 	if is("pid") {
-		if o.PID, err = filters.Process(h, f.PID); err != nil {
+		if o.PID, err = filters.InKernel(h, f.PID); err != nil {
 			return o, err
 		}
 	}

@@ -89,7 +89,7 @@ func ownName(h *host.Host, rows []tasksRow) error {
 		return fmt.Errorf("reading our own start time: %w", err)
 	}
 	if i := find(rows, uint32(h.Self)); i < 0 || rows[i].Start/uint64(time.Second/host.TickHz) != began {
-		return fmt.Errorf("%w: iocause has another PID in the kernel than here (%d), as in a container", bpf.ErrNotSupported, h.Self)
+		return fmt.Errorf("%w: %s; %s", bpf.ErrNotSupported, host.NumbersApart, host.SharePIDs)
 	}
 	return nil
 }
