@@ -183,8 +183,9 @@ func TestFilesThatStatDoesNotKnow(t *testing.T) {
 					time.Sleep(20 * time.Millisecond)
 				}
 			}()
-			want := filepath.Join(kept, "written")
-			for _, name := range []string{dir, path} {
+			want, link := filepath.Join(kept, "written"), filepath.Join(t.TempDir(), "link")
+			require.NoError(t, os.Symlink(dir, link))
+			for _, name := range []string{dir, path, link, filepath.Join(link, "written")} {
 				code, out, stderr := run{args: []string{"files", "1", "1", "--file", name, "--format", "json"}}.do(t)
 				if all := rows(t, out, "files"); code != 0 || len(all) != 1 || all[0]["file"] != want || all[0]["dirtied_bytes_per_s"].(float64) < float64(7*os.Getpagesize()) {
 					t.Errorf("files --file %s: code %d, %s%v, want one row of %s", name, code, stderr, all, want)

@@ -83,7 +83,7 @@ func runTool(e *env, c *cobra.Command, t *view.Tool, o *watchOptions, args []str
 	if play {
 		return playTool(e, c, t, o, q, target, args)
 	}
-	if q.Layers, err = filters.Layers(e.host, file); err != nil {
+	if q.Also, err = filters.OtherNames(e.host, file); err != nil {
 		return err
 	}
 	watch, stop := session.UntilInterrupt(c.Context(), nil)

@@ -47,9 +47,9 @@ func hidden(err error, next string) error {
 	return err
 }
 
-// Layers are where overlayfs keeps what a name stands for that File has made.
-func Layers(h *host.Host, name string) ([]string, error) {
-	all, err := h.OverlayLayers(name)
+// OtherNames are those by which tables show what File has made of a name.
+func OtherNames(h *host.Host, name string) ([]string, error) {
+	all, err := h.OtherNames(name)
 	return all, hidden(err, "give the last part of the name")
 }
 
@@ -78,22 +78,22 @@ type Files struct {
 	Name   string // as File has it; "" for any
 	Device string // the whole disk; "" for any
 
-	layers []string // where overlayfs keeps what has that name
-	host   *host.Host
-	disks  *host.FileDisks
+	also  []string // other names of that
+	host  *host.Host
+	disks *host.FileDisks
 }
 
 // NewFiles chooses files of this machine.
 func NewFiles(h *host.Host, name, device string) *Files {
-	layers, _ := h.OverlayLayers(name) // of what processes hold, /proc has the name itself
-	return &Files{Name: name, Device: device, layers: layers, host: h, disks: host.NewFileDisks(h)}
+	also, _ := h.OtherNames(name) // of what processes hold, /proc has the name itself
+	return &Files{Name: name, Device: device, also: also, host: h, disks: host.NewFileDisks(h)}
 }
 
 // Narrow tells whether files are chosen at all.
 func (f *Files) Narrow() bool { return f.Name != "" || f.Device != "" }
 
 // Named tells whether a file's path is asked for.
-func (f *Files) Named(path string) bool { return f.Name == "" || view.Named(path, f.Name, f.layers...) }
+func (f *Files) Named(path string) bool { return f.Name == "" || view.Named(path, f.Name, f.also...) }
 
 // On tells whether a file system is on the device that is asked for.
 func (f *Files) On(dev host.DevNumber) bool {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -82,11 +81,9 @@ func (n *FileNames) Of(i Inode) FileName {
 	switch {
 	case f.Partial:
 		path = partialMark + path
-	case ok && m.Root == "/":
-		path = filepath.Join(m.Point, path)
-	case ok && strings.HasPrefix(path, m.Root+"/"):
-		path = filepath.Join(m.Point, strings.TrimPrefix(path, m.Root))
-	case !ok:
+	case ok:
+		path = m.name(path)
+	default:
 		f.Partial = true // mounted where we cannot see it
 	}
 	if f.Deleted {

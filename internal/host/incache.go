@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,10 +65,11 @@ func metadataOnly(path string) bool {
 	return err == nil
 }
 
-// OverlayLayers are the folders or files in which overlayfs keeps what lies at a path, the
-// uppermost first; none where the path is not on overlayfs, or not there. It fails where
-// they cannot be seen.
-func (h *Host) OverlayLayers(path string) ([]string, error) {
+// OtherNames are those by which tables show what lies at a path, where these are others:
+// where a symbolic link leads, the place in the mount that shows most of its file system,
+// and the folders in which overlayfs keeps it, the uppermost first. It fails where those
+// cannot be seen.
+func (h *Host) OtherNames(path string) ([]string, error) {
 	if !filepath.IsAbs(path) { // a pattern
 		return nil, nil
 	}
@@ -77,18 +79,38 @@ func (h *Host) OverlayLayers(path string) ([]string, error) {
 	}
 	defer unix.Close(fd)
 	m, inside, err := h.mountOf(fd, "self")
-	if err != nil || m.Type != "overlay" {
-		return nil, err
+	if err != nil { // the name that was given is mostly the one
+		return nil, nil
+	}
+	var all []string
+	add := func(name string) {
+		if name != path && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	if m.Type != "overlay" {
+		if mounts, err := h.Mounts(); err == nil {
+			best, _ := mounts.Find(m.Dev)
+			add(best.name(inside))
+		}
+		return all, nil
 	}
 	var own, st unix.Stat_t
 	if err := unix.Fstat(fd, &own); err != nil {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	var all []string
 	for _, dir := range m.layers() {
 		layer := filepath.Join(dir, inside)
-		if unix.Lstat(layer, &st) == nil && (st.Dev != own.Dev || st.Ino != own.Ino) { // within a container, / is another one
-			all = append(all, layer)
+		if unix.Lstat(layer, &st) != nil || st.Dev == own.Dev && st.Ino == own.Ino { // within a container, / is another one
+			continue
+		}
+		below, err := h.OtherNames(layer)
+		if err != nil {
+			return nil, err
+		}
+		add(layer)
+		for _, name := range below {
+			add(name)
 		}
 	}
 	if len(all) == 0 {

@@ -60,11 +60,16 @@ func TestInCache(t *testing.T) {
 	if !slices.ContainsFunc(h.OpenFiles(os.Getpid()), func(o OpenFile) bool { return o.Dev == dev && o.Ino == ino && o.Path == f.Name() }) {
 		t.Errorf("%s is open, and not among %+v", f.Name(), h.OpenFiles(os.Getpid()))
 	}
+	link, bound := filepath.Join(t.TempDir(), "link"), t.TempDir()
+	require.NoError(t, os.Symlink(below, link))
+	require.NoError(t, unix.Mount(below, bound, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(bound, 0)) })
 	for path, want := range map[string][]string{
+		link: {below}, filepath.Join(link, "low"): {low}, bound: {below}, filepath.Join(bound, "low"): {low},
 		at: {upper, below}, filepath.Join(at, "up"): {filepath.Join(upper, "up")},
 		low: nil, "low": nil, "": nil, filepath.Join(at, "none"): nil,
 	} {
-		if got, err := h.OverlayLayers(path); err != nil || !slices.Equal(got, want) {
+		if got, err := h.OtherNames(path); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q has layers %q (%v), want %q", path, got, err, want)
 		}
 	}
@@ -74,7 +79,7 @@ func TestInCache(t *testing.T) {
 	if _, _, err := h.InCache(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
 		t.Errorf("without its folder: %v", err)
 	}
-	if got, err := h.OverlayLayers(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
+	if got, err := h.OtherNames(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
 		t.Errorf("without its folder: %q, %v", got, err)
 	}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -59,6 +60,18 @@ func (m Mounts) Find(dev DevNumber) (best Mount, ok bool) {
 		}
 	}
 	return best, ok
+}
+
+// name is the path of what lies somewhere in the file system that is mounted; what the
+// mount does not show is called as it is there.
+func (m Mount) name(inside string) string {
+	switch {
+	case m.Root == "/":
+		return filepath.Join(m.Point, inside)
+	case inside == m.Root || strings.HasPrefix(inside, m.Root+"/"):
+		return filepath.Join(m.Point, strings.TrimPrefix(inside, m.Root))
+	}
+	return inside
 }
 
 // HasOption tells whether the file system was mounted with an option.

@@ -22,7 +22,7 @@ type Query struct {
 	Cgroup string // and all below it
 	Device string
 	File   string   // a path, all below it, or a pattern as in path.Match of the last element
-	Layers []string // where overlayfs keeps what lies there
+	Also   []string // other names of that, as host.OtherNames has them
 	By     string   // what the rows are
 }
 
@@ -45,13 +45,13 @@ func (q *Query) file(w *sample.Window, id sample.FileID) bool {
 	if q.File == "" {
 		return true
 	}
-	return Named(w.Files[id].Path, q.File, q.Layers...)
+	return Named(w.Files[id].Path, q.File, q.Also...)
 }
 
-// Named tells whether a path is the wanted one, lies below it or one of its layers, or
-// ends in a name that the wanted pattern fits.
-func Named(name, wanted string, layers ...string) bool {
-	if inside(name, wanted) || slices.ContainsFunc(layers, func(l string) bool { return inside(name, l) }) {
+// Named tells whether a path is the wanted one, lies below it or one of its other
+// names, or ends in a name that the wanted pattern fits.
+func Named(name, wanted string, also ...string) bool {
+	if inside(name, wanted) || slices.ContainsFunc(also, func(other string) bool { return inside(name, other) }) {
 		return true
 	}
 	ok, err := path.Match(wanted, path.Base(name))

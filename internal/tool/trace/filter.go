@@ -21,7 +21,7 @@ type Filter struct {
 	filters.Filter
 	File   string
 	Min    time.Duration
-	layers []string // where overlayfs keeps what lies at File
+	also   []string // other names of File
 	byName bool     // the file cannot be chosen in the kernel: a directory, a pattern, one that is not there yet
 }
 
@@ -76,7 +76,7 @@ func (f *Filter) Options(h *host.Host, given []string) (o Options, err error) {
 			}
 		} else {
 			f.byName = true
-			if f.layers, err = filters.Layers(h, f.File); err != nil {
+			if f.also, err = filters.OtherNames(h, f.File); err != nil {
 				return o, err
 			}
 		}
@@ -92,7 +92,7 @@ func (f *Filter) Wanted() func(*sample.IO) bool {
 	if !f.byName {
 		return nil
 	}
-	return func(x *sample.IO) bool { return view.Named(x.File, f.File, f.layers...) }
+	return func(x *sample.IO) bool { return view.Named(x.File, f.File, f.also...) }
 }
 
 // cgroupOption finds the number of a cgroup. Requests are charged to a cgroup
