@@ -83,6 +83,9 @@ func (c *Case) doubts() []string {
 		return append(out, c.busyUnknown()...)
 	}
 	out = append(out, c.unnamedWaits()...)
+	if why := c.polls(); why != "" {
+		out = append(out, why)
+	}
 	if c.narrowed() {
 		return out // pressure is the whole host's
 	}

@@ -26,6 +26,9 @@ func cpuBound() Cause {
 			if n, _ := c.byTurns(); n > 0 {
 				return no("its threads compute by turns, one at a time, while processors could be had")
 			}
+			if c.polls() != "" {
+				return cannotTell("it may poll for its I/O")
+			}
 			s := c.w.Seconds()
 			cpu := c.victim.cpu / s
 			delay, delayed := c.w.Sum(sample.ProcRunDelay, sample.Entity{PID: c.victim.pid})
