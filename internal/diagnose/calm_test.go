@@ -164,6 +164,20 @@ func TestAProgramThatSleepsIsSaidTo(t *testing.T) {
 	}
 }
 
+// Nor is one that did nothing at all, of which no figure is there.
+func TestAProgramThatDidNothingIsSaidTo(t *testing.T) {
+	m := newMachine()
+	m.process(7, "rsync", "read", thread{cpu: 0.05 * testSeconds})
+	w := m.Window(epoch.Add(time.Duration(testSeconds * float64(time.Second))))
+	const want = "; the program sleeps all the time, for a timer, the network or another program, or it is stopped"
+	if r := Judge(w, Target{PIDs: []int{8}}); r.Primary != Healthy || !strings.Contains(r.Title, want) {
+		t.Errorf("%s, %q, want %q", r.Primary, r.Title, want)
+	}
+	if r := Judge(w, Target{Comm: "none"}); strings.Contains(r.Title, "sleeps") {
+		t.Errorf("of a name that no process has: %q", r.Title)
+	}
+}
+
 // Of several processes of a name one sleeps and the other works: the program does.
 func TestAProgramIsAllProcessesOfItsName(t *testing.T) {
 	m := newMachine()

@@ -21,11 +21,11 @@ func (c *Case) healthy(excluded []Excluded, unchecked int) Finding {
 		f.Title = fmt.Sprintf("no problem seen, %s unchecked", sample.Counted(unchecked, "cause"))
 	}
 	if at := c.asleep(); at >= mostlyAsleep {
-		often := "all the time"
+		often, or := "all the time", ", or it is stopped (SIGSTOP, docker pause)"
 		if at < 0.995 {
-			often = "at least " + percent(at) + " of the time"
+			often, or = "at least "+percent(at)+" of the time", ""
 		}
-		f.Title += "; the program sleeps " + often + ", for a timer, the network or another program"
+		f.Title += "; the program sleeps " + often + ", for a timer, the network or another program" + or
 	}
 	if why := c.background(); why != "" {
 		f.Title += "; " + why
@@ -79,8 +79,11 @@ const mostlyAsleep = 0.5
 // about was awake, at least: neither on a processor nor queueing for one, nor held up,
 // nor with I/O in flight. 0 where that is not known, or the question is about more than one program.
 func (c *Case) asleep() float64 {
-	if len(c.target.PIDs) != 1 && c.target.Comm == "" || c.w.Told || len(c.asked) == 0 {
+	if len(c.target.PIDs) != 1 && c.target.Comm == "" || c.w.Told {
 		return 0
+	}
+	if len(c.asked) == 0 && (len(c.target.PIDs) != 1 || !c.tasksKnown() || !c.w.Has(sample.ProcUser)) {
+		return 0 // of nobody anything is known
 	}
 	left := c.w.Seconds()
 	for i := range c.asked { // all processes of that name
