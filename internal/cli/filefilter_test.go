@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -202,6 +200,10 @@ func TestFilesThatStatDoesNotKnow(t *testing.T) {
 // mounted is a folder of a file system, and the one where its files are kept.
 func mounted(t *testing.T, kind string) (dir, kept string) {
 	t.Helper()
+	if kind == "btrfs" {
+		_, dir = bpftest.LoopMount(t, kind)
+		return dir, dir
+	}
 	top, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(top) })
@@ -209,17 +211,8 @@ func mounted(t *testing.T, kind string) (dir, kept string) {
 	for _, name := range []string{"at", "lower", "upper", "work"} {
 		require.NoError(t, os.Mkdir(in(name), 0o700))
 	}
-	how := []string{"-t", "overlay", "-o", "lowerdir=" + in("lower") + ",upperdir=" + in("upper") + ",workdir=" + in("work"), "overlay", in("at")}
-	if dir, kept = in("at"), in("upper"); kind == "btrfs" {
-		require.NoError(t, errors.Join(os.WriteFile(in("image"), nil, 0o600), os.Truncate(in("image"), 300<<20)))
-		if out, err := exec.Command("mkfs.btrfs", "-q", in("image")).CombinedOutput(); err != nil {
-			bpftest.Need(t, "loop", fmt.Errorf("mkfs.btrfs: %w: %s", err, out))
-		}
-		how, kept = []string{"-o", "loop", in("image"), in("at")}, dir
-	}
-	if out, err := exec.Command("mount", how...).CombinedOutput(); err != nil {
-		bpftest.Need(t, "loop", fmt.Errorf("mount %q: %w: %s", how, err, out))
-	}
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, 0)) })
-	return dir, kept
+	err = unix.Mount("overlay", in("at"), "overlay", 0, "lowerdir="+in("lower")+",upperdir="+in("upper")+",workdir="+in("work"))
+	bpftest.Need(t, "loop", err)
+	t.Cleanup(func() { bpftest.Unmount(t, in("at")) })
+	return in("at"), in("upper")
 }

@@ -132,14 +132,22 @@ static __always_inline struct gendisk *bio_disk(struct bio *bio)
 	return ((struct bio___disk *)bio)->bi_disk;
 }
 
-/* Whether a bio goes to the device that a file system is on, and is no stacked device's copy of one that did. */
+/*
+ * Whether a bio goes to a device that a file system is on, and is no stacked device's copy
+ * of one that did. Of several devices (all of btrfs, which names none as its own; the log
+ * of XFS) the file system or its type is the holder; of what lies below a stacked device,
+ * that one is.
+ */
 static __always_inline bool is_own_bio(struct super_block *sb, struct bio *bio)
 {
-	u64 bdev = (u64)BPF_CORE_READ(sb, s_bdev);
+	u64 bdev = (u64)BPF_CORE_READ(sb, s_bdev), holder;
 
-	if (bpf_core_field_exists(bio->bi_bdev))
-		return bdev == (u64)LOOSE(struct bio, bio)->bi_bdev;
-	return (u64)BPF_CORE_READ((struct block_device *)bdev, bd_disk) == (u64)((struct bio___disk *)bio)->bi_disk;
+	if (!bpf_core_field_exists(bio->bi_bdev)) /* before 5.12: not told apart on btrfs */
+		return !bdev || (u64)BPF_CORE_READ((struct block_device *)bdev, bd_disk) == (u64)((struct bio___disk *)bio)->bi_disk;
+	if (bdev == (u64)LOOSE(struct bio, bio)->bi_bdev)
+		return true;
+	holder = (u64)BPF_CORE_READ(bio, bi_bdev, bd_holder);
+	return holder && (holder == (u64)sb || holder == (u64)BPF_CORE_READ(sb, s_type));
 }
 
 /*

@@ -66,10 +66,12 @@ struct dentry {
 	} d_u;
 };
 struct block_device;
+struct file_system_type;
 struct super_block {
 	u32 s_dev;
 	unsigned long s_magic;
 	struct block_device *s_bdev;
+	struct file_system_type *s_type;
 };
 struct inode {
 	u16 i_mode;
@@ -162,6 +164,7 @@ struct block_device {
 	u32 bd_dev;
 	struct gendisk *bd_disk;
 	struct request_queue *bd_queue;
+	void *bd_holder;
 };
 struct bvec_iter {
 	u64 bi_sector;
@@ -204,6 +207,7 @@ struct dirty_throttle_control {
 /* Values that move between kernels are looked up by name (CO-RE). */
 enum pageflags {
 	PG_head = 6,
+	PG_slab = 9,
 	PG_swapcache = 10,
 	PG_swapbacked = 17,
 };

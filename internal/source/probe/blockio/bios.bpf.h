@@ -42,6 +42,27 @@ __noinline u64 layer_cgroup(u64 group)
 	return group ? READ(struct blkcg_gq, group, blkcg, css.cgroup, kn, id) : 0;
 }
 
+/* A page of the slab allocator had a flag before 6.10; since 6.12 its type is a number. */
+struct page___type {
+	u32 page_type;
+} __attribute__((preserve_access_index));
+enum pagetype___number {
+	PGTY_slab = 0x7002,
+};
+
+/*
+ * Whether a page is of the slab allocator, which keeps words of its own where others have
+ * their mapping: XFS reads metadata smaller than a page to such.
+ */
+static __always_inline bool of_slab(u64 folio, u64 flags)
+{
+	if (bpf_core_enum_value_exists(enum pageflags, PG_slab))
+		return flags & 1ULL << bpf_core_enum_value(enum pageflags, PG_slab);
+	if (bpf_core_enum_value_exists(enum pagetype___number, PGTY_slab))
+		return (u32)word_at(folio + bpf_core_field_offset(struct page___type, page_type)) >> 24 == bpf_core_enum_value(enum pagetype___number, PGTY_slab);
+	return false;
+}
+
 /* What the first page of a bio belongs to. */
 enum owner { OWNER_FILE, OWNER_USER, OWNER_KERNEL, OWNER_LOWER, OWNER_SWAP };
 
@@ -64,7 +85,7 @@ static __always_inline enum owner bio_owner(struct bio *bio, u64 *inode)
 	if (!bits)
 		return OWNER_KERNEL;
 	if (bits & MAPPING_FLAGS)
-		return OWNER_USER;
+		return of_slab(folio, flags) ? OWNER_KERNEL : OWNER_USER;
 	*inode = (u64)READ(struct address_space, bits, host);
 	if (!*inode)
 		return OWNER_KERNEL;

@@ -3,6 +3,7 @@ package blockio
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -107,8 +108,24 @@ func TestSequentialReads(t *testing.T) {
 
 func TestCachedReadsByFile(t *testing.T) {
 	const pages = 997
-	path := bpftest.File(t, pages)
+	t.Run("here", func(t *testing.T) { readsByFile(t, bpftest.File(t, pages), pages) })
+	// btrfs names no device as its own.
+	for _, kind := range []string{"xfs", "btrfs"} {
+		t.Run(kind, func(t *testing.T) {
+			_, at := bpftest.LoopMount(t, kind)
+			path := filepath.Join(at, "data")
+			if err := os.WriteFile(path, make([]byte, pages*4096), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			readsByFile(t, path, pages)
+		})
+	}
+}
+
+func readsByFile(t *testing.T, path string, pages float64) {
+	t.Helper()
 	w := bpftest.Observe(t, Open, func() {
+		bpftest.Drop(t, path)
 		if _, err := os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +138,7 @@ func TestCachedReadsByFile(t *testing.T) {
 		}
 	})
 	if got != pages*4096 {
-		t.Errorf("%g bytes of the file read from disk, want %d", got, pages*4096)
+		t.Errorf("%g bytes of the file read from disk, want %g", got, pages*4096)
 	}
 	if d, _ := w.Sum(sample.BlockDirect, sample.Entity{PID: os.Getpid()}); d != 0 {
 		t.Errorf("%g bytes counted as direct, want none", d)

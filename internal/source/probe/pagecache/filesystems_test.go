@@ -18,37 +18,6 @@ import (
 	"iocause/internal/sample"
 )
 
-// loopMount is a file system on a loop device, on a file on disk.
-func loopMount(t *testing.T, kind string) (image, at string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	image, at = filepath.Join(dir, "image"), filepath.Join(dir, "fs")
-	const size = 320 << 20 // the least that mkfs.xfs takes
-	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size), os.Mkdir(at, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	for _, argv := range [][]string{{"mkfs." + kind, "-q", image}, {"mount", "-t", kind, "-o", "loop", image, at}} {
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%s: %w: %s", argv[0], err, out)
-		}
-		bpftest.Need(t, "loop", err)
-	}
-	t.Cleanup(func() { unmount(t, at) })
-	return image, at
-}
-
-func unmount(t *testing.T, at string) {
-	t.Helper()
-	if out, err := exec.Command("umount", at).CombinedOutput(); err != nil {
-		t.Errorf("umount: %v: %s", err, out)
-	}
-}
-
 // otherPages is the length of files on other file systems.
 const otherPages = 10007
 
@@ -57,7 +26,7 @@ func TestAccountOnOtherFileSystems(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	for _, kind := range []string{"xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
-			_, at := loopMount(t, kind)
+			_, at := bpftest.LoopMount(t, kind)
 			path := filepath.Join(at, "data")
 			if err := os.WriteFile(path, make([]byte, otherPages*pageBytes), 0o600); err != nil {
 				t.Fatal(err)
@@ -115,7 +84,7 @@ func TestAccountOnOverlayfs(t *testing.T) {
 	}
 	err := unix.Mount("overlay", dirs[0], "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", filepath.Dir(lower), dirs[1], dirs[2]))
 	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() { unmount(t, dirs[0]) })
+	t.Cleanup(func() { bpftest.Unmount(t, dirs[0]) })
 	path := filepath.Join(dirs[0], filepath.Base(lower))
 	var ways []sample.Way
 	w := bpftest.Observe(t, openTelling(&ways), func() {
@@ -222,7 +191,7 @@ func TestReadLargerThanItsCgroup(t *testing.T) {
 func TestCallsWithoutEvents(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, ahead = 20480, "2048" // in KiB
-	image, at := loopMount(t, "ext4")
+	image, at := bpftest.LoopMount(t, "ext4")
 	out, err := exec.Command("losetup", "--associated", image, "--noheadings", "--output", "NAME").Output()
 	if err != nil {
 		t.Fatal("losetup: ", err)

@@ -205,7 +205,7 @@ func TestAsynchronousReads(t *testing.T) {
 	}
 	const pages = 16 * 2039 // whole requests of all sizes
 	path := fileOf(t, pages)
-	image, at := loopMount(t, "ext4")
+	image, at := bpftest.LoopMount(t, "ext4")
 	looped := filepath.Join(at, "data")
 	if err := os.WriteFile(looped, make([]byte, pages*4096), 0o600); err != nil {
 		t.Fatal(err)

@@ -3,8 +3,11 @@ package writeback
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/lab"
@@ -15,7 +18,23 @@ import (
 // Every byte of a file that is overwritten and synced goes to the device once.
 func TestBytesByFile(t *testing.T) {
 	const pages = 1013 // prime
-	path := bpftest.File(t, 2*pages)
+	t.Run("here", func(t *testing.T) { bytesByFile(t, bpftest.File(t, 2*pages), pages) })
+	// btrfs names no device as its own.
+	for _, kind := range []string{"xfs", "btrfs"} {
+		t.Run(kind, func(t *testing.T) {
+			_, at := bpftest.LoopMount(t, kind)
+			path := filepath.Join(at, "data")
+			if err := os.WriteFile(path, make([]byte, 2*pages*4096), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			unix.Sync()
+			bytesByFile(t, path, pages)
+		})
+	}
+}
+
+func bytesByFile(t *testing.T, path string, pages int) {
+	t.Helper()
 	w := bpftest.Observe(t, Open, func() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -39,7 +58,7 @@ func TestBytesByFile(t *testing.T) {
 			device += s.Sum()
 		}
 	})
-	if file != pages*4096 {
+	if file != float64(pages*4096) {
 		t.Errorf("%g bytes of the file written back, want %d", file, pages*4096)
 	}
 	if device < file {
