@@ -27,16 +27,24 @@ func OpenRing(m *ebpf.Map, what string) (*Ring, error) {
 	return &Ring{reader: reader, what: what}, nil
 }
 
-// Next is the next record, valid until it is called again; nil when there is none yet.
-func (r *Ring) Next() ([]byte, error) {
-	err := r.reader.ReadInto(&r.record)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, nil
+// Each calls f with every record that is there when it begins; a record is valid during the
+// call. What comes meanwhile is left for the next time: beside programs that make records
+// faster than f takes them it would never end.
+func (r *Ring) Each(f func([]byte) error) error {
+	const header = 8 // of a record, which is as many whole words
+	for left := r.reader.AvailableBytes(); left > 0; left -= header + (len(r.record.RawSample)+7)&^7 {
+		err := r.reader.ReadInto(&r.record)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ring buffer of %s: %w", r.what, err)
+		}
+		if err := f(r.record.RawSample); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the ring buffer of %s: %w", r.what, err)
-	}
-	return r.record.RawSample, nil
+	return nil
 }
 
 // Close closes it.

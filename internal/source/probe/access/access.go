@@ -196,19 +196,16 @@ func (p *Probe) Thin(bits uint32) error { return p.probe.SetVariable("thin", bit
 // Each calls f for every event that is in the buffer and returns without
 // waiting. It must be called several times a second.
 func (p *Probe) Each(f func(Event)) error {
-	for {
-		raw, err := p.ring.Next()
-		if raw == nil || err != nil {
-			return err
-		}
+	return p.ring.Each(func(raw []byte) error {
 		if len(raw) < binary.Size(accessEvent{}) {
-			continue
+			return nil
 		}
 		le := binary.LittleEndian
 		f(Event{At: time.Duration(le.Uint64(raw)), File: sample.FileID{Ino: le.Uint64(raw[8:]), Dev: le.Uint32(raw[32:])},
 			Page: le.Uint64(raw[16:]) * uint64(PerPage()), Cgroup: le.Uint64(raw[24:]), PID: int(le.Uint32(raw[36:])),
 			Hash: le.Uint32(raw[40:]), Kind: Kind(le.Uint32(raw[44:]))})
-	}
+		return nil
+	})
 }
 
 // Processes are those that have read so far, by their number.

@@ -82,9 +82,9 @@ type Probe struct {
 	begun  time.Time
 	made   uint64 // stacks made when they were last dropped from the kernel
 	folded folded
-	added  []stacksKey     // rows that Added has not told
-	walked map[int]Stack   // user stacks of threads that still wait, by thread id
-	stalls *ringbuf.Reader // waits and samples with a copy of their user stack, nil without Unwind
+	added  []stacksKey   // rows that Added has not told
+	walked map[int]Stack // user stacks of threads that still wait, by thread id
+	stalls *bpf.Ring     // waits and samples with a copy of their user stack, nil without Unwind
 	stall  stacksStall
 	whole  map[uint64]bool // of stacks
 	seed   maphash.Seed    // of identities of stacks that are unwound
@@ -137,9 +137,9 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 		return nil, fmt.Errorf("opening the buffer of new processes: %w", err)
 	}
 	if unwinds {
-		if p.stalls, err = ringbuf.NewReader(p.probe.Map("stalls")); err != nil {
+		if p.stalls, err = bpf.OpenRing(p.probe.Map("stalls"), "waits with their stacks"); err != nil {
 			p.Close()
-			return nil, fmt.Errorf("opening the buffer of waits: %w", err)
+			return nil, err
 		}
 	}
 	if o.OnCPU {

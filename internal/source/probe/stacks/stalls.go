@@ -3,15 +3,11 @@ package stacks
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io/fs"
 	"os"
 	"strconv"
-	"time"
 	"unsafe"
-
-	"github.com/cilium/ebpf/ringbuf"
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
@@ -27,21 +23,13 @@ func (p *Probe) drainStalls() error {
 	if p.stalls == nil {
 		return nil
 	}
-	p.stalls.SetDeadline(time.Unix(1, 0)) // what is there, and no waiting
-	var record ringbuf.Record
-	for {
-		err := p.stalls.ReadInto(&record)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the waits with their stacks: %w", err)
-		}
-		if len(record.RawSample) >= int(unsafe.Sizeof(p.stall)) {
-			copy(unsafe.Slice((*byte)(unsafe.Pointer(&p.stall)), unsafe.Sizeof(p.stall)), record.RawSample)
+	return p.stalls.Each(func(raw []byte) error {
+		if len(raw) >= int(unsafe.Sizeof(p.stall)) {
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&p.stall)), unsafe.Sizeof(p.stall)), raw)
 			p.addStall(&p.stall)
 		}
-	}
+		return nil
+	})
 }
 
 // addStall adds a wait under its unwound stack, unless frame pointers found

@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 	"unsafe"
-
-	"github.com/cilium/ebpf/ringbuf"
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
@@ -27,7 +24,7 @@ type Options struct {
 // Probe is the attached probe. It is used by one goroutine.
 type Probe struct {
 	probe   *bpf.Probe
-	ended   *ringbuf.Reader
+	ended   *bpf.Ring
 	last    map[uint64]*account
 	round   int
 	missed  uint64
@@ -61,9 +58,9 @@ func Open(h *host.Host, o Options) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the threads probe: %w", err)
 	}
-	ended, err := ringbuf.NewReader(p.Map("ended"))
+	ended, err := bpf.OpenRing(p.Map("ended"), "threads that ended")
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the list of ended threads: %w", err), p.Close())
+		return nil, errors.Join(err, p.Close())
 	}
 	missing = append(missing, p.Lacks()...)
 	return &Probe{probe: p, ended: ended, last: map[uint64]*account{}, waits: map[threadsWaitKey]threadsWaitLengths{}, missing: missing}, nil
@@ -135,20 +132,12 @@ const SweepEvery = 500 * time.Millisecond
 // Drain takes in the threads that have ended. It must be called every second
 // or so: the kernel keeps about 10,000 of them.
 func (p *Probe) Drain() error {
-	p.ended.SetDeadline(time.Unix(1, 0)) // what is there, and no waiting
-	var r ringbuf.Record
-	for {
-		err := p.ended.ReadInto(&r)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil
+	return p.ended.Each(func(raw []byte) error {
+		if len(raw) >= recordSize {
+			p.over = append(p.over, decode(raw))
 		}
-		if err != nil {
-			return fmt.Errorf("reading the list of ended threads: %w", err)
-		}
-		if len(r.RawSample) >= recordSize {
-			p.over = append(p.over, decode(r.RawSample))
-		}
-	}
+		return nil
+	})
 }
 
 const recordSize = int(unsafe.Sizeof(threadsRecord{}))

@@ -148,34 +148,27 @@ func (p *Probe) Each(f func(*sample.IO) error) error {
 	if err := errors.Join(p.layer.Look(), p.missed.Look()); err != nil {
 		return err
 	}
-	for {
-		raw, err := p.ring.Next()
-		if raw == nil || err != nil {
-			return err
-		}
+	return p.ring.Each(func(raw []byte) error {
 		if len(raw) < 4 {
-			continue
+			return nil
 		}
 		switch binary.LittleEndian.Uint32(raw) {
 		case kindIO:
 			if len(raw) < binary.Size(traceEvent{}) {
-				continue
+				return nil
 			}
 			p.decode(raw)
-			if err := f(&p.io); err != nil {
-				return err
-			}
+			return f(&p.io)
 		case kindPath:
 			p.names.learn(raw)
 			if len(p.names.files) >= mostNames {
 				clear(p.names.files)
 				p.forgotten++
-				if err := p.probe.SetVariable("naming", p.forgotten); err != nil {
-					return err
-				}
+				return p.probe.SetVariable("naming", p.forgotten)
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // Losses reads the counters.
