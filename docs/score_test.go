@@ -64,7 +64,8 @@ func unplantedOf(all []space.Record) string {
 Made from unplanted.jsonl, which ` + "`iocause lab score --seeds 1000.. --unplanted`" + ` wrote on 2026-11-26, up to 1260 by 41a93b64,
 from 1296 on by 460b3006, between by 16ea9aa8, others' builds stood still meanwhile; the odd ones from 1337 on by 1e283061 on 2026-11-27,
 on a quiet machine, and from 1665 on by 2b03ce91 on 2026-11-28, others' builds stood still meanwhile: up to 1883 they waited for their
-turn in flock(2), which the diagnosis sees (1879 failed for that, and was scored once more). Remedies were tried only where a cause was named
+turn in flock(2), which the diagnosis sees (1879 failed for that, and was scored once more); from 1925 to 3003 by e37b0761 on 2026-11-28,
+now and then a package was compiled between two of them (2281 failed: another iocause waited longest). Remedies were tried only where a cause was named
 ([lab.md](lab.md#find-out-what-is-true-lab-prove)). The even one that is wrong, 1252, wrote to a disk so slow that no work was done in any
 turn; since bb7c308b that is no proof. A situation in which no cause is named is diagnosed up to four times; each counts. In
 parentheses: 95 % confidence intervals.
