@@ -24,11 +24,17 @@ const overlays = 3
 // another device for it on btrfs, where each subvolume has its own, and on overlayfs,
 // which keeps it in a folder of another file system.
 func (h *Host) InCache(path string) (DevNumber, uint64, error) {
-	return h.inCache(path, "self", overlays)
+	return (&finder{h, map[string]Mounts{}}).inCache(path, "self", overlays)
+}
+
+// finder finds what mounts files are on, and reads the mounts of a process once.
+type finder struct {
+	host   *Host
+	mounts map[string]Mounts // by process
 }
 
 // inCache is InCache of a path in our mounts, or of a link of /proc to a file of a process.
-func (h *Host) inCache(path, process string, deep int) (DevNumber, uint64, error) {
+func (f *finder) inCache(path, process string, deep int) (DevNumber, uint64, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, 0, &os.PathError{Op: "open", Path: path, Err: err}
@@ -41,7 +47,7 @@ func (h *Host) inCache(path, process string, deep int) (DevNumber, uint64, error
 	if unix.Major(st.Dev) != 0 { // a disk's: both have it
 		return MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, nil
 	}
-	m, inside, err := h.mountOf(fd, process)
+	m, inside, err := f.mountOf(fd, process)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -54,7 +60,7 @@ func (h *Host) inCache(path, process string, deep int) (DevNumber, uint64, error
 		if deep == 0 || unix.Lstat(layer, &below) != nil || below.Mode != st.Mode || below.Size != st.Size || below.Mtim != st.Mtim || metadataOnly(layer) {
 			continue
 		}
-		return h.inCache(layer, "self", deep-1)
+		return f.inCache(layer, "self", deep-1)
 	}
 	return 0, 0, fmt.Errorf("finding where %q is kept: %w", path, ErrLayersHidden)
 }
@@ -78,7 +84,7 @@ func (h *Host) OtherNames(path string) ([]string, error) {
 		return nil, nil
 	}
 	defer unix.Close(fd)
-	m, inside, err := h.mountOf(fd, "self")
+	m, inside, err := (&finder{h, map[string]Mounts{}}).mountOf(fd, "self")
 	if err != nil { // the name that was given is mostly the one
 		return nil, nil
 	}
@@ -121,7 +127,7 @@ func (h *Host) OtherNames(path string) ([]string, error) {
 
 // mountOf finds the mount, of those of a process, that one of our files is on, and where
 // it is in that file system.
-func (h *Host) mountOf(fd int, process string) (Mount, string, error) {
+func (f *finder) mountOf(fd int, process string) (Mount, string, error) {
 	own := strconv.Itoa(fd)
 	info, err := Read(filepath.Join("/proc/self/fdinfo", own), nil)
 	if err != nil {
@@ -137,9 +143,12 @@ func (h *Host) mountOf(fd int, process string) (Mount, string, error) {
 	if err != nil {
 		return Mount{}, "", fmt.Errorf("reading what mount %q is on: %w", name, err)
 	}
-	mounts, err := h.mounts(process)
-	if err != nil {
-		return Mount{}, "", err
+	mounts, known := f.mounts[process]
+	if !known {
+		if mounts, err = f.host.mounts(process); err != nil {
+			return Mount{}, "", err
+		}
+		f.mounts[process] = mounts
 	}
 	for _, m := range mounts {
 		if m.ID == id {

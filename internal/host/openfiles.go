@@ -20,6 +20,7 @@ type OpenFile struct {
 // OpenFiles are those of a process, of /proc/PID/fd; what cannot be read is left out.
 func (h *Host) OpenFiles(pid int) []OpenFile {
 	var files []OpenFile
+	find := &finder{h, map[string]Mounts{}}
 	links, _ := filepath.Glob(h.Proc(strconv.Itoa(pid), "fd", "*"))
 	for _, link := range links {
 		var st unix.Stat_t
@@ -31,7 +32,7 @@ func (h *Host) OpenFiles(pid int) []OpenFile {
 			continue
 		}
 		f := OpenFile{MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev)), st.Ino, path, st.Size, link}
-		if dev, ino, err := h.inCache(link, strconv.Itoa(pid), overlays); err == nil {
+		if dev, ino, err := find.inCache(link, strconv.Itoa(pid), overlays); err == nil {
 			f.Dev, f.Ino = dev, ino
 		}
 		files = append(files, f)
