@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 	"iocause/internal/source/residency"
 )
@@ -201,7 +202,7 @@ func TestFilesThatStatDoesNotKnow(t *testing.T) {
 func mounted(t *testing.T, kind string) (dir, kept string) {
 	t.Helper()
 	if kind == "btrfs" {
-		_, dir = bpftest.LoopMount(t, kind)
+		_, dir = labtest.LoopMount(t, kind)
 		return dir, dir
 	}
 	top, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
@@ -213,6 +214,6 @@ func mounted(t *testing.T, kind string) (dir, kept string) {
 	}
 	err = unix.Mount("overlay", in("at"), "overlay", 0, "lowerdir="+in("lower")+",upperdir="+in("upper")+",workdir="+in("work"))
 	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() { bpftest.Unmount(t, in("at")) })
+	t.Cleanup(func() { labtest.Unmount(t, in("at")) })
 	return in("at"), in("upper")
 }

@@ -93,19 +93,11 @@ func memChoice(h *host.Host, c *cobra.Command, o *memOptions) (*mem.Choice, erro
 	if len(given) == 0 && !files.Narrow() {
 		return nil, nil
 	}
-	var pids []int
-	if slices.Contains(given, "pid") { // of /proc, as all that is shown
-		pid, err := filters.Process(h, o.filter.PID)
-		if err != nil {
-			return nil, err
-		}
-		pids = []int{pid}
-	}
-	target, err := o.filter.Target(h, slices.DeleteFunc(given, func(name string) bool { return name == "pid" }))
+	target, err := o.filter.TargetInProc(h, given)
 	if err != nil {
 		return nil, err
 	}
-	choice := &mem.Choice{PIDs: pids, Comm: target.Comm}
+	choice := &mem.Choice{PIDs: target.PIDs, Comm: target.Comm}
 	if target.Cgroup != "" {
 		choice.Below = func() []int { return h.Below(target.Cgroup) }
 	}

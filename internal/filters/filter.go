@@ -48,6 +48,17 @@ func (f *Filter) Target(h *host.Host, given []string) (t diagnose.Target, err er
 	return t, nil
 }
 
+// TargetInProc is the same for what /proc alone tells.
+func (f *Filter) TargetInProc(h *host.Host, given []string) (diagnose.Target, error) {
+	t, err := f.Target(h, slices.DeleteFunc(slices.Clone(given), func(name string) bool { return name == "pid" }))
+	if err == nil && slices.Contains(given, "pid") {
+		var pid int
+		pid, err = Process(h, f.PID)
+		t.PIDs = []int{pid}
+	}
+	return t, err
+}
+
 // Recorded is what a filter asks for, in the words of a recording: the machine
 // may be another one, or those that were meant gone.
 func (f *Filter) Recorded(given []string) (t diagnose.Target, err error) {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -112,7 +113,7 @@ func TestCachedReadsByFile(t *testing.T) {
 	// btrfs names no device as its own.
 	for _, kind := range []string{"xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
-			_, at := bpftest.LoopMount(t, kind)
+			_, at := labtest.LoopMount(t, kind)
 			path := filepath.Join(at, "data")
 			if err := os.WriteFile(path, make([]byte, pages*4096), 0o600); err != nil {
 				t.Fatal(err)

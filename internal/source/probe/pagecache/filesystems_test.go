@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/lab/load"
 	"iocause/internal/sample"
 )
@@ -26,7 +27,7 @@ func TestAccountOnOtherFileSystems(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	for _, kind := range []string{"xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
-			_, at := bpftest.LoopMount(t, kind)
+			_, at := labtest.LoopMount(t, kind)
 			path := filepath.Join(at, "data")
 			if err := os.WriteFile(path, make([]byte, otherPages*pageBytes), 0o600); err != nil {
 				t.Fatal(err)
@@ -84,7 +85,7 @@ func TestAccountOnOverlayfs(t *testing.T) {
 	}
 	err := unix.Mount("overlay", dirs[0], "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", filepath.Dir(lower), dirs[1], dirs[2]))
 	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() { bpftest.Unmount(t, dirs[0]) })
+	t.Cleanup(func() { labtest.Unmount(t, dirs[0]) })
 	path := filepath.Join(dirs[0], filepath.Base(lower))
 	var ways []sample.Way
 	w := bpftest.Observe(t, openTelling(&ways), func() {
@@ -191,7 +192,7 @@ func TestReadLargerThanItsCgroup(t *testing.T) {
 func TestCallsWithoutEvents(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	const pages, ahead = 20480, "2048" // in KiB
-	image, at := bpftest.LoopMount(t, "ext4")
+	image, at := labtest.LoopMount(t, "ext4")
 	out, err := exec.Command("losetup", "--associated", image, "--noheadings", "--output", "NAME").Output()
 	if err != nil {
 		t.Fatal("losetup: ", err)

@@ -15,6 +15,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/lab/load"
 	"iocause/internal/sample"
 )
@@ -205,7 +206,7 @@ func TestAsynchronousReads(t *testing.T) {
 	}
 	const pages = 16 * 2039 // whole requests of all sizes
 	path := fileOf(t, pages)
-	image, at := bpftest.LoopMount(t, "ext4")
+	image, at := labtest.LoopMount(t, "ext4")
 	looped := filepath.Join(at, "data")
 	if err := os.WriteFile(looped, make([]byte, pages*4096), 0o600); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestBytesByFile(t *testing.T) {
 	// btrfs names no device as its own.
 	for _, kind := range []string{"xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
-			_, at := bpftest.LoopMount(t, kind)
+			_, at := labtest.LoopMount(t, kind)
 			path := filepath.Join(at, "data")
 			if err := os.WriteFile(path, make([]byte, 2*pages*4096), 0o600); err != nil {
 				t.Fatal(err)

@@ -1,8 +1,7 @@
-package bpftest
+package labtest
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,12 +21,12 @@ func LoopMount(t testing.TB, kind string) (image, at string) {
 	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size), os.Mkdir(at, 0o700)); err != nil {
 		t.Fatal(err)
 	}
+	Need(t, "root", "loop")
 	for _, argv := range [][]string{{"mkfs." + kind, "-q", image}, {"mount", "-t", kind, "-o", "loop", image, at}} {
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 		if err != nil {
-			err = fmt.Errorf("%s: %w: %s", argv[0], err, out)
+			t.Fatalf("%s: %v: %s", argv[0], err, out)
 		}
-		Need(t, "loop", err)
 	}
 	t.Cleanup(func() { Unmount(t, at) })
 	return image, at
