@@ -42,7 +42,7 @@ func hidden(err error, next string) error {
 	}
 	err = fmt.Errorf("reading --file: %w", err)
 	if errors.Is(err, host.ErrLayersHidden) {
-		return &ask.Error{Err: err, Next: next + ", or select its readers with --cgroup, --comm or --pid"}
+		return &ask.Error{Err: err, Next: next + ", or select its readers with --cgroup or --comm"}
 	}
 	return err
 }
