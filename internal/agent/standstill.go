@@ -275,7 +275,7 @@ func waitName(waits int) string {
 }
 
 func amount(d detect.Did) string {
-	return fmt.Sprintf("%.3g kB/s in calls and %.2g of a processor", d.Chars/1000, d.CPU)
+	return fmt.Sprintf("%.1f kB/s in calls and %.2g of a processor", d.Chars/1000, d.CPU)
 }
 
 // take are the standstills of the newest look. Of nil there are none.
