@@ -205,15 +205,5 @@ func mounted(t *testing.T, kind string) (dir, kept string) {
 		_, dir = labtest.LoopMount(t, kind)
 		return dir, dir
 	}
-	top, err := os.MkdirTemp("/var/tmp", "iocause-test-") // /tmp may be in memory
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(top) })
-	in := func(name string) string { return filepath.Join(top, name) }
-	for _, name := range []string{"at", "lower", "upper", "work"} {
-		require.NoError(t, os.Mkdir(in(name), 0o700))
-	}
-	err = unix.Mount("overlay", in("at"), "overlay", 0, "lowerdir="+in("lower")+",upperdir="+in("upper")+",workdir="+in("work"))
-	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() { labtest.Unmount(t, in("at")) })
-	return in("at"), in("upper")
+	return labtest.Overlay(t, t.TempDir())
 }

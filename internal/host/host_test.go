@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -385,4 +386,15 @@ func FuzzParse(f *testing.F) {
 			t.Error("more came out than went in")
 		}
 	})
+}
+
+func TestOverlayOptions(t *testing.T) {
+	m, err := parseMounts([]byte(`9 1 0:40 / /m rw - overlay overlay rw,lowerdir=/a\134:b:/c\054d::/data,upperdir=/u\134:v,workdir=/w` + "\n" +
+		`9 1 0:41 / /m rw - overlay overlay ro,lowerdir+=/x:y,lowerdir+=/z,datadir+=/e` + "\n"))
+	require.NoError(t, err)
+	for i, want := range [][]string{{"/u:v", "/a:b", "/c,d", "/data"}, {"/x:y", "/z", "/e"}} {
+		if got := m[i].layers(); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package host
+package host_test
 
 import (
 	"errors"
@@ -9,20 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 )
-
-// overlay mounts one over a folder with the file "low", and gives its folders.
-func overlay(t *testing.T, below string) (at, upper string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount")
-	}
-	at, upper = t.TempDir(), t.TempDir()
-	require.NoError(t, unix.Mount("overlay", at, "overlay", 0, "lowerdir="+below+",upperdir="+upper+",workdir="+t.TempDir()))
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, 0)) })
-	return at, upper
-}
 
 // A file on overlayfs is that of a layer, also where the layer is an overlay, and is
 // known by the file system and inode of that one.
@@ -30,10 +20,10 @@ func TestInCache(t *testing.T) {
 	below := t.TempDir()
 	low := filepath.Join(below, "low")
 	require.NoError(t, os.WriteFile(low, []byte("data"), 0o600))
-	at, upper := overlay(t, below)
+	at, upper := labtest.Overlay(t, below)
 	require.NoError(t, os.WriteFile(filepath.Join(at, "up"), []byte("data"), 0o600))
-	again, _ := overlay(t, at)
-	h := Live()
+	again, _ := labtest.Overlay(t, at)
+	h := host.Live()
 	same := func(path, want string) {
 		t.Helper()
 		dev, ino, err := h.InCache(path)
@@ -57,7 +47,7 @@ func TestInCache(t *testing.T) {
 	defer f.Close()
 	dev, ino, err := h.InCache(low)
 	require.NoError(t, err)
-	if !slices.ContainsFunc(h.OpenFiles(os.Getpid()), func(o OpenFile) bool { return o.Dev == dev && o.Ino == ino && o.Path == f.Name() }) {
+	if !slices.ContainsFunc(h.OpenFiles(os.Getpid()), func(o host.OpenFile) bool { return o.Dev == dev && o.Ino == ino && o.Path == f.Name() }) {
 		t.Errorf("%s is open, and not among %+v", f.Name(), h.OpenFiles(os.Getpid()))
 	}
 	link, bound := filepath.Join(t.TempDir(), "link"), t.TempDir()
@@ -76,21 +66,10 @@ func TestInCache(t *testing.T) {
 	// As seen from within a container: the folders are elsewhere.
 	require.NoError(t, os.Rename(below, below+".moved"))
 	t.Cleanup(func() { require.NoError(t, os.Rename(below+".moved", below)) })
-	if _, _, err := h.InCache(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
+	if _, _, err := h.InCache(filepath.Join(at, "low")); !errors.Is(err, host.ErrLayersHidden) {
 		t.Errorf("without its folder: %v", err)
 	}
-	if got, err := h.OtherNames(filepath.Join(at, "low")); !errors.Is(err, ErrLayersHidden) {
+	if got, err := h.OtherNames(filepath.Join(at, "low")); !errors.Is(err, host.ErrLayersHidden) {
 		t.Errorf("without its folder: %q, %v", got, err)
-	}
-}
-
-func TestOverlayOptions(t *testing.T) {
-	m, err := parseMounts([]byte(`9 1 0:40 / /m rw - overlay overlay rw,lowerdir=/a\134:b:/c\054d::/data,upperdir=/u\134:v,workdir=/w` + "\n" +
-		`9 1 0:41 / /m rw - overlay overlay ro,lowerdir+=/x:y,lowerdir+=/z,datadir+=/e` + "\n"))
-	require.NoError(t, err)
-	for i, want := range [][]string{{"/u:v", "/a:b", "/c,d", "/data"}, {"/x:y", "/z", "/e"}} {
-		if got := m[i].layers(); !slices.Equal(got, want) {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }

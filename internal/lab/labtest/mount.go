@@ -6,6 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"iocause/internal/lab"
 )
 
 // LoopMount is a file system on a loop device, on a file on disk.
@@ -32,7 +36,33 @@ func LoopMount(t testing.TB, kind string) (image, at string) {
 	return image, at
 }
 
-// Unmount unmounts it.
+// Overlay is an overlay on a disk over the folder below, and the folder in which it keeps
+// what is written.
+func Overlay(t testing.TB, below string) (at, upper string) {
+	t.Helper()
+	Need(t, "root")
+	dir, err := os.MkdirTemp("/var/tmp", "iocause-test-") // on a tmpfs nothing can be dropped
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	at, upper = filepath.Join(dir, "at"), filepath.Join(dir, "upper")
+	work := filepath.Join(dir, "work")
+	if err := errors.Join(os.Mkdir(at, 0o700), os.Mkdir(upper, 0o700), os.Mkdir(work, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	switch err := unix.Mount("overlay", at, "overlay", 0, "lowerdir="+below+",upperdir="+upper+",workdir="+work); {
+	case err == nil:
+	case lab.Demanded("loop"): // who may mount those may mount this
+		t.Fatalf("mounting an overlay: %v", err)
+	default:
+		t.Skipf("needs a disk that an overlay can be mounted on: %v", err)
+	}
+	t.Cleanup(func() { Unmount(t, at) })
+	return at, upper
+}
+
+// Unmount unmounts either.
 func Unmount(t testing.TB, at string) {
 	t.Helper()
 	if out, err := exec.Command("umount", at).CombinedOutput(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 )
 
@@ -74,22 +75,13 @@ func TestDirtyPages(t *testing.T) {
 
 // What is cached of a file on overlayfs is cached of the one below it.
 func TestOnOverlayfs(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount")
-	}
-	var dirs [4]string
-	for i := range dirs {
-		var err error
-		dirs[i], err = os.MkdirTemp("/var/tmp", "iocause-test-") // on a tmpfs nothing can be dropped
-		require.NoError(t, err)
-		t.Cleanup(func() { os.RemoveAll(dirs[i]) })
-	}
-	at, lower := dirs[0], filepath.Join(dirs[1], "lower")
+	below, err := os.MkdirTemp("/var/tmp", "iocause-test-") // on a tmpfs nothing can be dropped
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(below) })
 	page := os.Getpagesize()
 	const half = 512 // the end of a folio of any size
-	require.NoError(t, os.WriteFile(lower, make([]byte, pages*page), 0o600))
-	require.NoError(t, unix.Mount("overlay", at, "overlay", 0, "lowerdir="+dirs[1]+",upperdir="+dirs[2]+",workdir="+dirs[3]))
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(at, 0)) })
+	require.NoError(t, os.WriteFile(filepath.Join(below, "lower"), make([]byte, pages*page), 0o600))
+	at, _ := labtest.Overlay(t, below)
 	require.NoError(t, os.WriteFile(filepath.Join(at, "upper"), make([]byte, pages*page), 0o600))
 	for _, name := range []string{"lower", "upper"} {
 		f, err := os.Open(filepath.Join(at, name))

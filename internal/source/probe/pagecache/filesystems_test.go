@@ -75,18 +75,8 @@ func TestAccountOnShares(t *testing.T) {
 func TestAccountOnOverlayfs(t *testing.T) {
 	bpftest.ComparesFigures(t)
 	lower := fileOf(t, otherPages)
-	var dirs [3]string
-	for i := range dirs {
-		var err error
-		if dirs[i], err = os.MkdirTemp("/var/tmp", "iocause-test-"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { os.RemoveAll(dirs[i]) })
-	}
-	err := unix.Mount("overlay", dirs[0], "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", filepath.Dir(lower), dirs[1], dirs[2]))
-	bpftest.Need(t, "loop", err)
-	t.Cleanup(func() { labtest.Unmount(t, dirs[0]) })
-	path := filepath.Join(dirs[0], filepath.Base(lower))
+	at, _ := labtest.Overlay(t, filepath.Dir(lower))
+	path := filepath.Join(at, filepath.Base(lower))
 	var ways []sample.Way
 	w := bpftest.Observe(t, openTelling(&ways), func() {
 		bpftest.Drop(t, lower)
