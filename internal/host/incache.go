@@ -24,7 +24,7 @@ const overlays = 3
 // another device for it on btrfs, where each subvolume has its own, and on overlayfs,
 // which keeps it in a folder of another file system.
 func (h *Host) InCache(path string) (DevNumber, uint64, error) {
-	return (&finder{h, map[string]Mounts{}}).inCache(path, "self", overlays)
+	return newFinder(h).inCache(path, "self", overlays)
 }
 
 // finder finds what mounts files are on, and reads the mounts of a process once.
@@ -32,6 +32,8 @@ type finder struct {
 	host   *Host
 	mounts map[string]Mounts // by process
 }
+
+func newFinder(h *Host) *finder { return &finder{h, map[string]Mounts{}} }
 
 // inCache is InCache of a path in our mounts, or of a link of /proc to a file of a process.
 func (f *finder) inCache(path, process string, deep int) (DevNumber, uint64, error) {
@@ -79,12 +81,16 @@ func (h *Host) OtherNames(path string) ([]string, error) {
 	if !filepath.IsAbs(path) { // a pattern
 		return nil, nil
 	}
+	return newFinder(h).otherNames(path, overlays)
+}
+
+func (f *finder) otherNames(path string, deep int) ([]string, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil
 	}
 	defer unix.Close(fd)
-	m, inside, err := (&finder{h, map[string]Mounts{}}).mountOf(fd, "self")
+	m, inside, err := f.mountOf(fd, "self")
 	if err != nil { // the name that was given is mostly the one
 		return nil, nil
 	}
@@ -95,10 +101,8 @@ func (h *Host) OtherNames(path string) ([]string, error) {
 		}
 	}
 	if m.Type != "overlay" {
-		if mounts, err := h.Mounts(); err == nil {
-			best, _ := mounts.Find(m.Dev)
-			add(best.name(inside))
-		}
+		best, _ := f.mounts["self"].Find(m.Dev)
+		add(best.name(inside))
 		return all, nil
 	}
 	var own, st unix.Stat_t
@@ -107,10 +111,10 @@ func (h *Host) OtherNames(path string) ([]string, error) {
 	}
 	for _, dir := range m.layers() {
 		layer := filepath.Join(dir, inside)
-		if unix.Lstat(layer, &st) != nil || st.Dev == own.Dev && st.Ino == own.Ino { // within a container, / is another one
+		if deep == 0 || unix.Lstat(layer, &st) != nil || st.Dev == own.Dev && st.Ino == own.Ino { // within a container, / is another one
 			continue
 		}
-		below, err := h.OtherNames(layer)
+		below, err := f.otherNames(layer, deep-1)
 		if err != nil {
 			return nil, err
 		}

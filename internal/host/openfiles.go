@@ -20,7 +20,7 @@ type OpenFile struct {
 // OpenFiles are those of a process, of /proc/PID/fd; what cannot be read is left out.
 func (h *Host) OpenFiles(pid int) []OpenFile {
 	var files []OpenFile
-	find := &finder{h, map[string]Mounts{}}
+	find := newFinder(h)
 	links, _ := filepath.Glob(h.Proc(strconv.Itoa(pid), "fd", "*"))
 	for _, link := range links {
 		var st unix.Stat_t
