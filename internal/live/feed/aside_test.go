@@ -3,10 +3,8 @@ package feed
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -44,9 +42,6 @@ func aside(t *testing.T, what string, c *exec.Cmd, enough func(*table.Table) boo
 	var last table.Table
 	of := live.Aside{What: what}
 	of.Query.PIDs = []int{c.Process.Pid}
-	// Where it hangs, if it does: once in hundreds of runs nothing came for minutes.
-	stuck := time.AfterFunc(40*time.Second, func() { _ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) })
-	defer stuck.Stop()
 	err := m.Watch(ctx, of, func(all []table.Table) {
 		if last = all[0]; enough(&last) {
 			cancel()
