@@ -40,10 +40,12 @@ func (p *processes) Collect(phase sample.Phase, into sample.Sink) error {
 	var err error
 	if p.ended != nil { // first: who ends between the two is in the next window, not in this one twice
 		err = p.ended.Collect(phase, into)
-	} else if phase.Closes() && p.host.HasOwnPIDs() {
-		into.PutGap(sample.Gap{Why: host.NumbersApart + ", so what a process uses and what it waits for are told of two; " + host.SharePIDs})
 	} else if phase.Closes() {
-		into.PutGap(sample.Gap{Why: "the CPU time of processes that ended is missing: the BPF program that counts it could not be loaded"})
+		why := "the CPU time of processes that ended is missing: the BPF program that counts it could not be loaded"
+		if p.host.HasOwnPIDs() {
+			why = host.NumbersApart + ", so what a process uses and what it waits for are told of two; " + host.SharePIDs
+		}
+		into.PutGap(sample.Gap{Why: why})
 	}
 	return errors.Join(err, p.living.Collect(phase, into))
 }
