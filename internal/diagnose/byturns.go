@@ -19,9 +19,9 @@ const (
 	restsShare = 0.10
 )
 
-// byTurns tells how many threads of the victim compute by turns while processors are
-// idle, or are used by threads of lower priority, for a lock of the program lets one at a
-// time, and in what part of the looks that was seen; 0 threads where they do not.
+// byTurns tells how many threads of the victim compute by turns while more of the
+// processors could be had, for a lock of the program lets one at a time, and in what part
+// of the looks that was seen; 0 threads where they do not.
 func (c *Case) byTurns() (threads, share float64) {
 	v := &c.victim
 	e := sample.Entity{PID: v.pid}
@@ -33,11 +33,43 @@ func (c *Case) byTurns() (threads, share float64) {
 		return 0, 0
 	}
 	busy, counted := c.busyProcessors()
-	idle, known := c.unusedProcessors()
-	if !known || !counted || idle+c.nicer() < idleLimit*(busy+idle) || c.suffers() {
+	unused, known := c.unusedProcessors()
+	if !known || !counted || c.couldHave(n)-1 < idleLimit*(busy+unused) || c.suffers() {
 		return 0, 0
 	}
 	return n, turns / looks
+}
+
+// couldHave is how many processors so many threads of the victim would have if they did
+// not compute by turns: the one that they have, and what is idle or used by threads of
+// lower priority; or, if that is more, their part of what the processes of its cgroup
+// use. Those of other cgroups keep what they have: their weights decide.
+func (c *Case) couldHave(threads float64) float64 {
+	unused, _ := c.unusedProcessors()
+	free := 1 + unused + c.nicer()
+	used, wanted := c.besideInCgroup()
+	shared := threads * (free + used) / (threads + wanted)
+	return min(threads, max(free, shared))
+}
+
+// besideInCgroup is how many processors other processes of the victim's cgroup use, and
+// how many threads of theirs use or wait for one, on average. Threads of lower priority
+// are not among them.
+func (c *Case) besideInCgroup() (used, wanted float64) {
+	own := c.w.Processes[c.victim.pid].MemoryCgroup
+	for _, m := range []sample.Metric{sample.ProcUser, sample.ProcSystem, sample.ProcRunDelay} {
+		c.w.Each(m, func(e sample.Entity, s *sample.Series) {
+			nice, _ := c.w.Value(sample.ProcNice, sample.Entity{PID: e.PID})
+			p, known := c.w.Processes[e.PID]
+			if e.PID == c.victim.pid || !known || p.MemoryCgroup != own || nice > 0 {
+				return
+			}
+			if wanted += s.Sum(); m != sample.ProcRunDelay {
+				used += s.Sum()
+			}
+		})
+	}
+	return used / c.w.Seconds(), wanted / c.w.Seconds()
 }
 
 // nicer is how many processors threads of a lower priority than the victim's used: it
@@ -63,14 +95,13 @@ func (c *Case) oneAtATime() (Verdict, bool) {
 		c.onProcessors("time on a processor", c.victim.cpu/c.w.Seconds()).as("time-on-a-processor"),
 	}
 	e = append(e, c.processors()...)
-	idle, _ := c.unusedProcessors()
-	most := min(n, 1+idle+c.nicer())
+	most := c.couldHave(n)
 	return Verdict{
 		Answer: Yes, Confidence: confidence((share-turnsShare)/0.3+0.4, true),
 		Weight: clamp01(1 - 1/most), WeightOf: OfTime, Culprit: c.atProcessor(), Evidence: e,
 		Disprove: "one thread alone does the same work in less time than all of them",
 		Advice: []Advice{promise{high: most}.advise(
 			"use processes in place of threads: the program lets one thread at a time compute, as the global lock of Python's or Ruby's interpreter does (multiprocessing, more workers with one thread each, an interpreter without that lock)",
-			fmt.Sprintf("%s compute by turns now, while processors could be had", sample.Counted(n, "thread")))},
+			fmt.Sprintf("%s compute by turns now, while more processors could be had", sample.Counted(n, "thread")))},
 	}, true
 }
