@@ -104,7 +104,7 @@ func (c *Case) promise(r removal) promise {
 	if p = p.plain(); p.low == 0 && p.high == 0 {
 		switch {
 		case r.sure > 0 && paced:
-			p.why = "it sleeps most of the time, and may keep to a rate"
+			p.why = "its threads sleep most of the time, and may keep to a rate"
 		case r.sure+r.maybe > known*awake:
 			p.why = "the program hardly ran while it waited, so how fast it can go was not seen"
 		case r.queue:

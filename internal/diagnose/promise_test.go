@@ -55,7 +55,7 @@ func TestPromise(t *testing.T) {
 		{"half of the time goes, the rest is its own work", worker{read: 5, user: 5, threads: 1, processors: 4}, removal{sure: 5}, "1.9x to 2.7x as fast"},
 		{"half of it is idle: for whom it works may be as slow", worker{read: 5, threads: 1, processors: 4}, removal{sure: 5}, "at least 1.9x as fast"},
 		{"most of it is idle: it may keep to a rate", worker{read: 2, user: 2, threads: 1, processors: 4}, removal{sure: 2}, "at most 2.7x as fast"},
-		{"and hardly ran", worker{read: 4, user: 0.5, threads: 1, processors: 4}, removal{sure: 4}, "the gain is not known: it sleeps most of the time, and may keep to a rate"},
+		{"and hardly ran", worker{read: 4, user: 0.5, threads: 1, processors: 4}, removal{sure: 4}, "the gain is not known: its threads sleep most of the time, and may keep to a rate"},
 		{"nearly all goes: nobody knows how fast memory is", worker{read: 9.9, user: 0.05, system: 0.05, threads: 1, processors: 4}, removal{sure: 9.9, kernel: true}, "at least 50x as fast"},
 		{"eight threads have two processors to run on", worker{read: 72, user: 8, threads: 8, processors: 2}, removal{sure: 72}, "at least 2.5x as fast"},
 		{"and others use one of them: eight threads get eight ninths", worker{read: 72, user: 8, threads: 8, processors: 2, others: 1}, removal{sure: 72}, "at least 2.2x as fast"},

@@ -21,7 +21,7 @@ func tinyCalls() Cause {
 	return Cause{
 		ID: SmallIO, Title: "tiny reads or writes: the calls themselves take the time",
 		Needs: [][]sample.Metric{{sample.ProcReadCalls}, {sample.ProcUser}},
-		Over:  []ID{CPUBound},
+		Over:  []ID{CPUBound, CPUSaturated}, // what processors are needed for in vain comes before their number
 		Judge: func(c *Case) Verdict {
 			if !c.w.Has(sample.ProcReadCalls) {
 				return cannotTell(c.w.WhyAbsent(sample.ProcReadCalls))
@@ -57,7 +57,7 @@ func tinyCalls() Cause {
 			fewer := largeBytes / max(1, size)
 			return Verdict{
 				Answer: Yes, Confidence: confidence((calls/s-smallCalls)/100_000+0.3, c.victim.known),
-				Weight: system / c.victim.awake(), WeightOf: OfTime, Culprit: k,
+				Weight: c.inCalls(system) / c.victim.awake(), WeightOf: OfTime, Culprit: k,
 				Evidence: []Evidence{
 					c.figure(op+" calls", calls/s, "count/s", m).as("calls"),
 					c.figure("bytes of one "+op, size, "bytes", m).as("bytes-of-one-call"),
@@ -66,10 +66,20 @@ func tinyCalls() Cause {
 					c.onProcessors("time on a processor", c.victim.cpu/s).as("time-on-a-processor"),
 				},
 				Disprove: "the speed stays the same with a buffer of 64 KiB in front of the file",
-				Advice: []Advice{c.working(promise{low: c.victim.awake() / (c.victim.awake() - system*(1-1/fewer))}).advise(
+				Advice: []Advice{c.working(promise{low: c.victim.awake() / (c.victim.awake() - c.inCalls(system)*(1-1/fewer))}).advise(
 					fmt.Sprintf("%s through a buffer of 64 KiB (stdio, bufio, BufferedReader) or map the file", op),
 					fmt.Sprintf("%.0f times fewer calls", fewer))},
 			}
 		},
 	}
+}
+
+// inCalls is the seconds that a victim's calls take, of which system are on a processor:
+// with those that its threads wait for a processor behind such calls.
+func (c *Case) inCalls(system float64) float64 {
+	busy, ok := c.busyProcessors()
+	if !ok || busy == 0 {
+		return system
+	}
+	return system + c.victim.delay*min(1, system/(busy*c.w.Seconds()))
 }
