@@ -20,3 +20,9 @@ func DaemonWaits() []string {
 	return []string{"request_wait_answer", "fuse_get_req", "fuse_direct_IO", "fuse_wait_on_page_writeback",
 		"fuse_set_nowrite"} // in fsync: before 6.16 what is written back is a copy, and the page itself is done with
 }
+
+// PermitWaits are those in which it waits until a program allows that it opens or reads
+// a file (fanotify): a virus scanner, fapolicyd.
+func PermitWaits() []string {
+	return []string{"fanotify_get_response", "fanotify_handle_event"}
+}

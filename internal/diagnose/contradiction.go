@@ -75,6 +75,7 @@ func limits() map[ID][]limit {
 		EncryptionCPU:         {atLeast("of the time of an I/O, in dm-crypt", encrypts)},
 		CloudVolumeLimit:      {above("time over the cap", 0)},
 		CloudInstanceLimit:    {above("time over the cap", 0)},
+		AccessScannerSlow:     {above("time blocked until it may open a file", 0)},
 		FuseDaemonSlow:        {above("time blocked on FUSE", 0)},
 		RemoteServerSlow:      {above("time blocked on a server", 0)},
 		NetworkLimitsIO:       {above("time blocked on a server", 0)},

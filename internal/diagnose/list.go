@@ -19,6 +19,7 @@ func List() []Cause {
 		cgroupCacheLimit(),
 		cacheBusting(),
 		directIO(),
+		accessScannerSlow(),
 		fuseDaemonSlow(),
 		remoteServerSlow(),
 		networkLimitsIO(),
@@ -87,6 +88,7 @@ const (
 	CgroupCacheLimit      ID = "cgroup-cache-limit"
 	CacheBusting          ID = "cache-busting"
 	DirectIO              ID = "direct-io"
+	AccessScannerSlow     ID = "access-scanner-slow"
 	FuseDaemonSlow        ID = "fuse-daemon-slow"
 	RemoteServerSlow      ID = "remote-server-slow"
 	NetworkLimitsIO       ID = "network-limits-io"

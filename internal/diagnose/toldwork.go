@@ -113,3 +113,10 @@ func (c *Case) toldFuseHung() Verdict {
 		Expect: "all that ask it wait until it answers, or until its connection is aborted (/sys/fs/fuse/connections)",
 	})
 }
+
+func (c *Case) toldScannerHung() Verdict {
+	return c.toldHungIn(sample.ClassPermit, "fanotify, until a program allows that files are opened", Advice{
+		Do:     "look at the program that is asked (a virus scanner, fapolicyd): is it there, and what does it wait for; who it is: grep -l '^fanotify .*mask' /proc/[0-9]*/fdinfo/*",
+		Expect: "all that open files wait until it answers, or until it ends",
+	})
+}

@@ -20,7 +20,7 @@ func (c *Case) waitedFor(pid int) map[string]float64 {
 		return nil
 	}
 	by := map[string]float64{}
-	for _, what := range []string{sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassJournal, sample.ClassFlush, sample.ClassQueue, sample.ClassLimit, sample.ClassSpace, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassUnknown} {
+	for _, what := range []string{sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassJournal, sample.ClassFlush, sample.ClassQueue, sample.ClassLimit, sample.ClassSpace, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassPermit, sample.ClassSwap, sample.ClassUnknown} {
 		by[what], _ = c.w.Sum(sample.WaitFor, sample.Entity{PID: pid, Class: what})
 	}
 	return by

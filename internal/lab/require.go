@@ -21,7 +21,7 @@ const CappedDevice = "IOCAUSE_CAPPED_DEVICE"
 
 // Requirements are the things that a scenario can require.
 func Requirements() []string {
-	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fuse", "nfs", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
+	return []string{"root", "bpf", "memcg", "blkio", "cpucg", "loop", "fuse", "fanotify", "nfs", "fio", "swap", "hostmem", "xfs", "btrfs", "sqlite3",
 		"postgresql", "python3", "redis", "rocksdb", "rsync", "stress-ng", "vmtouch", "capped-device"}
 }
 
@@ -52,6 +52,12 @@ func Lacks(h *host.Host, requirement string) string {
 			return "no file systems of programs (/dev/fuse)"
 		}
 		return lacksFileSystem(h, "fuse")
+	case "fanotify":
+		fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC, unix.O_RDONLY)
+		if err != nil {
+			return fmt.Sprintf("the kernel asks nobody before files are opened (CONFIG_FANOTIFY_ACCESS_PERMISSIONS, root): %v", err)
+		}
+		_ = unix.Close(fd)
 	case "nfs":
 		return lacksFileSystem(h, "nfs")
 	case "xfs", "btrfs":

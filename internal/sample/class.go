@@ -41,6 +41,7 @@ const (
 	ClassSwap      = "swap"
 	ClassLimit     = "limit"
 	ClassSpace     = "space"
+	ClassPermit    = "permit"
 	ClassUnknown   = "unknown"
 
 	// Kinds of locks.

@@ -247,6 +247,7 @@ const (
 	WaitUnnamed     Metric = "wait.unnamed"
 	WaitSnapshots   Metric = "wait.snapshots"
 	WaitFor         Metric = "wait.for"
+	WaitScanner     Metric = "wait.scanner"
 	WaitCourse      Metric = "wait.course"
 	HistCalls       Metric = "wait.call_latency"
 	WaitDirtyPause  Metric = "wait.dirty_pause"

@@ -13,6 +13,7 @@ type kind struct {
 	mapped    bool // through mmap
 	memory    bool // works on anonymous memory of --size
 	ring      bool // through an io_uring
+	permit    bool // answers the kernel, which asks before the file is opened
 	mixed     bool // some calls read and some write
 	step      step
 }
@@ -31,6 +32,8 @@ func kinds() []kind {
 		{name: "preadv2", help: "random preadv2", blockSize: 8 << 10, order: Random, file: true, step: preadv2},
 		{name: "direct", help: "random O_DIRECT pread", blockSize: 4 << 10, order: Random, file: true, direct: true, step: pread},
 		{name: "io_uring", help: "random reads through an io_uring, --depth of them in flight", blockSize: 4 << 10, order: Random, file: true, ring: true},
+		{name: "reopen", help: "open, random pread, close", blockSize: 4 << 10, order: Random, file: true, step: reopen},
+		{name: "permit", help: "allow others to open the file, each time after --think (fanotify)", blockSize: 4 << 10, order: Random, file: true, permit: true},
 		{name: "sendfile", help: "sequential sendfile to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: sendfile},
 		{name: "splice", help: "sequential splice through a pipe to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: splice},
 		{name: "copy_file_range", help: "sequential copy to --to", blockSize: 1 << 20, order: Sequential, file: true, step: copyFileRange},

@@ -234,6 +234,8 @@ func (s *Spec) prepare() (*kind, error) {
 		return nil, fmt.Errorf("%w: limits cannot be below zero", ErrSpec)
 	case s.Window < 0 || s.Window > 0 && s.Window < time.Millisecond:
 		return nil, fmt.Errorf("%w: --window %v is shorter than a millisecond", ErrSpec, s.Window)
+	case k.permit && s.Threads > 1: // one would be asked before another has opened the file
+		return nil, fmt.Errorf("%w: permit is for one thread", ErrSpec)
 	case s.Truncate && (!k.grow || s.Threads > 1):
 		return nil, fmt.Errorf("%w: --truncate is for one thread that writes in sequence", ErrSpec)
 	case len(s.Comm) > 15:

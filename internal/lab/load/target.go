@@ -169,6 +169,9 @@ func (t *target) open(w *worker) error {
 		if _, err := unix.FcntlInt(uintptr(w.pipe[1]), unix.F_SETPIPE_SZ, 1<<20); err != nil {
 			return fmt.Errorf("enlarge a pipe: %w", err)
 		}
+	case "permit":
+		w.out, err = t.openPermit()
+		return err
 	case "copy_file_range":
 		to := t.spec.To
 		if to == "" {

@@ -143,8 +143,11 @@ func (w *worker) run(p *pace, count int64) error {
 		return fmt.Errorf("read the processor time of a thread: %w", err)
 	}
 	calls := w.runCalls
-	if w.kind.ring {
+	switch {
+	case w.kind.ring:
 		calls = w.runRing
+	case w.kind.permit:
+		calls = w.runPermit
 	}
 	if err := calls(p, count); err != nil {
 		return err

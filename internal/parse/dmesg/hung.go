@@ -22,6 +22,7 @@ func sleepers() []struct{ class, function string } {
 		{sample.ClassNetwork, "rpc_wait_bit_killable"}, {sample.ClassNetwork, "nfs_wait_bit_killable"}, {sample.ClassNetwork, "nfs_wait_on_request"},
 		{sample.ClassNetwork, "wait_for_response"}, {sample.ClassNetwork, "ceph_mdsc_wait_request"}, {sample.ClassNetwork, "p9_client_rpc"},
 		{sample.ClassFUSE, "request_wait_answer"}, {sample.ClassFUSE, "fuse_simple_request"}, {sample.ClassFUSE, "__fuse_request_send"},
+		{sample.ClassPermit, "fanotify_get_response"}, {sample.ClassPermit, "fanotify_handle_event"},
 	}
 }
 

@@ -116,6 +116,7 @@ func TestForms(t *testing.T) {
 		"a machine over its cap":            {instead.Replace(fixture("ebsnvme/testdata/twice.txt")), diagnose.CloudInstanceLimit},
 		"tasks that hang in the journal":    {strings.SplitN(fixture("dmesg/testdata/hung.txt"), "[ 8100", 2)[0], diagnose.JournalCommit},
 		"a server that does not answer":     {"[ 8100.001] nfs: server filer.example not responding, still trying\n", diagnose.RemoteServerSlow},
+		"tasks that hang in fanotify":       {"INFO: task cc1:2401 blocked for more than 120 seconds.\nCall Trace:\n schedule+0x5a/0xd0\n fanotify_handle_event+0xbf5/0x1bd0\n fsnotify+0x3af/0xf70\n", diagnose.AccessScannerSlow},
 		"tasks that hang in FUSE":           {"INFO: task ls:2400 blocked for more than 120 seconds.\nCall Trace:\n schedule+0x5a/0xd0\n request_wait_answer+0x133/0x210 [fuse]\n", diagnose.FuseDaemonSlow},
 		"NFS as the kernel counts it":       {fixture("mountstats/testdata/twice.txt"), diagnose.RemoteServerSlow},
 		"a pool that is whole":              {fixture("zpool/testdata/well.txt"), diagnose.Unknown},

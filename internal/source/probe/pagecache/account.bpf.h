@@ -33,7 +33,7 @@ enum wait_class {
 };
 
 /* What a task waits for, told by the kernel functions it sleeps in (rules.bpf.h). */
-enum wait_for { FOR_CALL, FOR_PAGE, FOR_METADATA, FOR_WRITEBACK, FOR_COMMIT, FOR_FLUSH, FOR_QUEUE, FOR_DIRECT, FOR_NETWORK, FOR_FUSE, FOR_SWAP, FOR_JOURNAL, FOR_LIMIT, FOR_SPACE, FORS };
+enum wait_for { FOR_CALL, FOR_PAGE, FOR_METADATA, FOR_WRITEBACK, FOR_COMMIT, FOR_FLUSH, FOR_QUEUE, FOR_DIRECT, FOR_NETWORK, FOR_FUSE, FOR_SWAP, FOR_JOURNAL, FOR_LIMIT, FOR_SPACE, FOR_PERMIT, FORS };
 #define SYSCALLS 512
 const volatile u8 syscall_class[SYSCALLS];
 

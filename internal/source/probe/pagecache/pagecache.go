@@ -52,7 +52,7 @@ func Metrics() []sample.Metric {
 		sample.DirectReadBytes, sample.DirectWrites, sample.DirectWriteByte,
 		sample.WaitIO, sample.WaitThreads, sample.WaitDirtyPause, sample.DirtyPauses,
 		sample.WaitAwake, sample.WaitWeighted, sample.WaitHeld, sample.WaitRan, sample.WaitWorst, sample.WaitCompletions, sample.WaitUnnamed,
-		sample.WaitFor, sample.WaitCourse, sample.HistCalls, sample.MountWait,
+		sample.WaitFor, sample.WaitScanner, sample.WaitCourse, sample.HistCalls, sample.MountWait,
 	}
 }
 
@@ -71,6 +71,7 @@ type Probe struct {
 	ended      []row                       // of processes that ended in this window
 	endedWaits []waitRow                   // the same
 	course     map[uint32]uint64           // ns that processes waited, as it was told last
+	scanners   []int                       // who had to allow others to open files, when that was waited for last
 	idle       map[pagecacheInodeKey]bool  // paths that no account needed at the sweep before
 	paths      int                         // how many there were then
 	forgot     time.Time                   // when that was

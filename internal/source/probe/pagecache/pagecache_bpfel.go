@@ -243,7 +243,7 @@ type pagecacheTwiceRow struct {
 type pagecacheWaitTimes struct {
 	_           structs.HostLayout
 	Ns          [10]uint64
-	ForNs       [14]uint64
+	ForNs       [15]uint64
 	Flocks      uint64
 	PauseNs     uint64
 	Pauses      uint64

@@ -10,9 +10,9 @@ import (
 
 // What a thread waits for, in the order of enum wait_for in account.bpf.h. They
 // are the Class of wait.for; the first is what no stack told.
-func waitsFor() [14]string {
-	return [14]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
-		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal, sample.ClassLimit, sample.ClassSpace}
+func waitsFor() [15]string {
+	return [15]string{sample.ClassUnknown, sample.ClassPage, sample.ClassMetadata, sample.ClassWriteback, sample.ClassCommit, sample.ClassFlush,
+		sample.ClassQueue, sample.ClassDirect, sample.ClassNetwork, sample.ClassFUSE, sample.ClassSwap, sample.ClassJournal, sample.ClassLimit, sample.ClassSpace, sample.ClassPermit}
 }
 
 // waitIn names kernel functions in which a thread sleeps, and what it then waits
@@ -74,6 +74,7 @@ func waitIn() map[string][]string {
 		},
 		sample.ClassNetwork: bpf.ServerWaits(),
 		sample.ClassFUSE:    bpf.DaemonWaits(),
+		sample.ClassPermit:  bpf.PermitWaits(),
 		sample.ClassSwap:    {"do_swap_page", "swap_read_folio", "swap_readpage", "shmem_swapin_folio"},
 	}
 }

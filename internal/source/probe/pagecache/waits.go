@@ -3,6 +3,7 @@ package pagecache
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"iocause/internal/bpf"
 	"iocause/internal/host"
@@ -54,9 +55,12 @@ func (p *Probe) emitWaits(into sample.Sink) error {
 	if err != nil {
 		return err
 	}
+	of := waitsFor()
+	permit, asked := slices.Index(of[:], sample.ClassPermit), false
 	for _, all := range [...][]waitRow{rows, p.endedWaits} {
 		for i := range all {
 			if r := &all[i]; r.tgid != uint32(p.host.Self) {
+				asked = asked || r.times.ForNs[permit] > 0
 				p.emitWait(sample.Entity{PID: int(r.tgid)}, &r.times, into, putting(into, r.ended))
 			}
 		}
@@ -71,7 +75,23 @@ func (p *Probe) emitWaits(into sample.Sink) error {
 	if p.stacks {
 		into.Put(sample.WaitFor, sample.Entity{}, 0, fromStack)
 	}
+	if asked {
+		p.emitScanners(into)
+	}
 	return nil
+}
+
+// emitScanners emits who has to allow others to open files. All processes are looked at
+// only where one that was found before is none any more.
+func (p *Probe) emitScanners(into sample.Sink) {
+	if len(p.scanners) == 0 || slices.ContainsFunc(p.scanners, func(pid int) bool { return !p.host.Scans(pid) }) {
+		p.scanners = p.host.Scanners()
+	}
+	for _, pid := range p.scanners {
+		into.Put(sample.WaitScanner, sample.Entity{PID: pid}, 1, "/proc/PID/fdinfo")
+		comm, _ := p.host.CommOf(pid) // its number says who it is where it has ended
+		into.PutProcess(pid, sample.Process{Comm: comm})
+	}
 }
 
 func (p *Probe) emitWait(e sample.Entity, w *pagecacheWaitTimes, into sample.Sink, put bpf.Total) {

@@ -89,7 +89,7 @@ func rules() []rule {
 			"xlog_*", "xfs_log_*", "xfs_ail_*", "xfs_buf_lock",
 			"btrfs_commit_transaction", "btrfs_wait_*", "wait_current_trans", "btrfs_sync_log", "wait_log_commit", "wait_for_writer",
 			"btrfs_start_ordered_extent*", "handle_reserve_ticket", "__reserve_bytes", "f2fs_*",
-			"nfs_wait_*", "nfs4_wait_*", "rpc_wait_*", "wait_for_response", "p9_client_*", "ceph_*", "request_wait_answer", "fuse_*",
+			"nfs_wait_*", "nfs4_wait_*", "rpc_wait_*", "wait_for_response", "p9_client_*", "ceph_*", "request_wait_answer", "fuse_*", "fanotify_get_response", "fanotify_handle_event",
 			"*inode_wait_for_writeback", "wb_wait_for_completion", "sync_inodes_sb", "*inode_dio_wait", "freeze_super", "sb_wait_write",
 		}},
 		{Disk, []string{

@@ -13,7 +13,7 @@ import (
 // lacks do no harm.
 func waitIn() map[State][]string {
 	return map[State][]string{
-		FileSystem: slices.Concat(bpf.ServerWaits(), bpf.DaemonWaits(), []string{
+		FileSystem: slices.Concat(bpf.ServerWaits(), bpf.DaemonWaits(), bpf.PermitWaits(), []string{
 			// inside of these, and where a page of a server's file is waited for
 			"nfs_wait_client_init_complete", "netfs_wait_for_read", "netfs_wait_for_write", "netfs_wait_for_in_progress",
 			"netfs_wait_for_in_progress_stream", "netfs_wait_for_pause", "netfs_wait_for_paused_read", "netfs_wait_for_paused_write",
