@@ -101,6 +101,9 @@ func cpuSaturated() Cause {
 			if n, _ := c.byTurns(); n > 0 {
 				return no("its threads compute by turns, one at a time, and those that wake up to ask for their turn wait for a processor")
 			}
+			if c.callsFill() {
+				return no("its own tiny calls keep the processors busy: with larger ones hardly any of its threads would wait for one")
+			}
 			if v.queued() < queueShareLimit {
 				return no("of the time it was runnable, the victim waits for a processor only " + percent(v.queued()))
 			}

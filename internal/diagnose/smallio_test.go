@@ -56,25 +56,27 @@ func TestSmallWritesOfChildren(t *testing.T) {
 }
 
 // Small calls that keep all processors busy are the cause, and not the number of
-// processors: with larger calls nobody waits for one.
+// processors: with larger calls nobody waits for one. Of calls for a page larger ones
+// save half.
 func TestSmallCallsBeforeFewProcessors(t *testing.T) {
-	r := sample.NewRecorder(epoch)
-	e := sample.Entity{PID: 7}
-	r.PutProcess(7, sample.Process{Comm: "small"})
-	put := func(m sample.Metric, e sample.Entity, v float64) { r.Put(m, e, v, "test") }
-	put(sample.ProcReadCalls, e, 20_000_000)
-	put(sample.ProcReadChars, e, 20_000_000*100)
-	put(sample.ProcUser, e, 6)
-	put(sample.ProcSystem, e, 14)
-	put(sample.ProcRunDelay, e, 40)
-	put(sample.ProcThreads, e, 6)
-	put(sample.WaitIO, e, 0)
-	put(sample.CPUCount, sample.Entity{}, 2)
-	put(sample.CPUUser, sample.Entity{}, 6)
-	put(sample.CPUSystem, sample.Entity{}, 14)
-	put(sample.CPUIdle, sample.Entity{}, 0)
-	got := Judge(r.Window(epoch.Add(10*time.Second)), Target{})
-	if len(got.Findings) < 2 || got.Primary != SmallIO || got.Findings[1].Cause != CPUSaturated {
-		t.Errorf("%s: %+v", got.Primary, got.Findings)
+	for size, want := range map[float64]ID{100: SmallIO, 4096: CPUSaturated} {
+		r := sample.NewRecorder(epoch)
+		e := sample.Entity{PID: 7}
+		r.PutProcess(7, sample.Process{Comm: "small"})
+		put := func(m sample.Metric, e sample.Entity, v float64) { r.Put(m, e, v, "test") }
+		put(sample.ProcReadCalls, e, 20_000_000)
+		put(sample.ProcReadChars, e, 20_000_000*size)
+		put(sample.ProcUser, e, 6)
+		put(sample.ProcSystem, e, 14)
+		put(sample.ProcRunDelay, e, 40)
+		put(sample.ProcThreads, e, 6)
+		put(sample.WaitIO, e, 0)
+		put(sample.CPUCount, sample.Entity{}, 2)
+		put(sample.CPUUser, sample.Entity{}, 6)
+		put(sample.CPUSystem, sample.Entity{}, 14)
+		put(sample.CPUIdle, sample.Entity{}, 0)
+		if got := Judge(r.Window(epoch.Add(10*time.Second)), Target{}); got.Primary != want {
+			t.Errorf("calls of %g bytes: %s, want %s: %+v", size, got.Primary, want, got.Findings)
+		}
 	}
 }
