@@ -17,19 +17,22 @@ import (
 // startBystanders starts who else is there, and who is planted.
 func (st *Standing) startBystanders(ctx context.Context) error {
 	s := st.Situation
-	start := func(name, comm string, causes []string, argv ...string) error {
-		p, err := st.env.Start(argv, nil, false)
+	begin := func(ready bool, name, comm string, causes []string, argv ...string) error {
+		p, err := st.env.Start(argv, nil, ready)
 		if err != nil {
 			return err
 		}
 		st.beside = append(st.beside, bystander{name: name, causes: causes, comm: comm, Process: p})
-		return nil
+		return p.WaitReady(ctx)
+	}
+	start := func(name, comm string, causes []string, argv ...string) error {
+		return begin(false, name, comm, causes, argv...)
 	}
 	for _, name := range s.Bystanders {
 		var err error
 		switch name {
 		case idlePool:
-			err = start(name, "python3", nil, st.drive("touch", 100, "--path="+filepath.Join(st.dir, "idle"))...)
+			err = begin(true, name, "python3", nil, st.drive("touch", 100, "--path="+filepath.Join(st.dir, "idle"))...)
 		case busyCPU:
 			err = start(name, "busy", named(diagnose.CPUSaturated), st.load(load.Spec{Kind: "spin", Nice: 19, Comm: "busy"})...)
 		case quiet:

@@ -291,9 +291,12 @@ func (p *program) anonymous(s *Situation) int64 {
 	return 48 << 20
 }
 
-// startProgram starts it and waits until its first work is done.
+// startProgram starts it and waits until it is all there.
 func (st *Standing) startProgram(ctx context.Context) error {
 	if err := st.run(ctx, variant{}); err != nil {
+		return err
+	}
+	if err := st.allThere(ctx); err != nil {
 		return err
 	}
 	if st.disk != nil {
@@ -356,6 +359,37 @@ func (st *Standing) run(ctx context.Context, v variant) error {
 			}
 		}
 	}
+}
+
+// allThere waits until the program starts no more threads, and those that it has got
+// have had time to open their files: while the disk takes no time. Hundreds of them on
+// two processors take seconds, in which they wait for what they never wait for again.
+func (st *Standing) allThere(ctx context.Context) error {
+	const look, each, longest = 100 * time.Millisecond, 4 * time.Millisecond, 20 * time.Second
+	most, since := 0, time.Now()
+	for begun := since; time.Since(begun) < longest; {
+		n := 0
+		for _, p := range st.running {
+			family, err := p.Family()
+			if err != nil {
+				return err
+			}
+			for _, pid := range family {
+				threads, _ := os.ReadDir(st.host.Proc(strconv.Itoa(pid), "task")) // none where it has ended
+				n += len(threads)
+			}
+		}
+		if n > most {
+			most, since = n, time.Now()
+		}
+		if time.Since(since) >= 2*look+time.Duration(most)*each {
+			return nil
+		}
+		if err := lab.Sleep(ctx, look); err != nil {
+			return err
+		}
+	}
+	return nil // programs that start others all the time are there as they ever are
 }
 
 // follow tells what a process passes to write calls (/proc/PID/io) until it ends.

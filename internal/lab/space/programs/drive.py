@@ -86,7 +86,8 @@ def commit(i):
 def write(i):
     t, b = Told(), os.urandom(o.bs)
     fd = os.open("%s.%d.%d" % (o.path, os.getpid(), i), os.O_WRONLY | os.O_CREAT, 0o600)
-    at, most = 0, max(o.size, o.bs)
+    # all files together have the size: else they would fill the disk
+    at, most = 0, max(o.size // (o.threads * o.processes), o.bs)
     while True:
         os.pwrite(fd, b, at % most)
         at += o.bs
@@ -100,20 +101,23 @@ def compute(i):
         t.done()
 
 
-def idle(i):
-    t = Told()
-    while True:
-        time.sleep(0.05 + 0.05 * random.random())
-        t.done()
+touched = threading.Semaphore(0)
 
 
 def touch(i):
-    """A pool thread that does a little I/O once and then waits for work."""
+    """A pool thread that does a little I/O once and then waits for work. The first
+    tells file descriptor 3 when all have done it."""
     with open("%s.pool.%d.%d" % (o.path, os.getpid(), i), "w") as f:
         f.write("x")
         f.flush()
         os.fsync(f.fileno())
-    idle(i)
+    touched.release()
+    if i == 0:
+        for _ in range(o.threads):
+            touched.acquire()
+        os.write(3, b"1\n")
+    while True:
+        time.sleep(0.05 + 0.05 * random.random())
 
 
 def spawn(i):
