@@ -14,7 +14,7 @@ type Returns struct {
 	Away    []Away
 	Events  float64 // how many pages were watched that came back
 	Evicted float64 // pages that were evicted in the same time
-	Horizon float64 // evictions since somebody looks, at the end of that time
+	Horizon float64 // evictions since somebody looks, at the end of that time, or how many of them can be looked back
 	Read    float64 // pages that were read from disk in that time
 	All     float64 // share of those that came back from any distance, as the kernel counts it; 0: not known
 }
@@ -30,9 +30,11 @@ const fewReturns = 100
 func (r *Returns) Enough() bool { return r.Events >= fewReturns && r.Evicted > 0 && r.Read > 0 }
 
 // seenFrom is the evictions that a return from so far away can be of: those in the
-// time and so much before that somebody looked.
+// time and so much before that somebody looked. There were at least as many in all as
+// in the time, however far back one can look.
 func (r *Returns) seenFrom(distance float64) float64 {
-	return r.Horizon - max(r.Horizon-r.Evicted, distance)
+	all := max(r.Horizon, r.Evicted)
+	return all - max(all-r.Evicted, distance)
 }
 
 // tooFar is the part of the horizon beyond which too little is seen.

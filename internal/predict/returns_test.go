@@ -137,6 +137,15 @@ func TestSavedWithinTheHorizon(t *testing.T) {
 	if got := far.Back(); got != 0 {
 		t.Errorf("%g comes back from where next to nothing is seen", got)
 	}
+	// more is evicted in the time than can be looked back: read ahead that is evicted
+	// before it is used comes back at once, and the rest from as far as the file is too large
+	much := Returns{Away: []Away{{10, 12, 700_000}, {100_000, 100_002, 260_000}}, Events: 60_000, Evicted: 1_000_000, Horizon: 400_000, Read: 1_000_000}
+	if s := much.Saved(1000); math.Abs(s.Value-0.7) > 0.01 || s.High > 0.75 {
+		t.Errorf("%+v, want 0.7", s)
+	}
+	if got := much.Room(0.98); got < 25_000 || got > 35_000 {
+		t.Errorf("it needs %g pages more, want the 0.3 of the 100,000 evictions that stay away", got)
+	}
 	if few := (Returns{Away: []Away{{1, 2, 10}}, Events: 10, Evicted: 10, Read: 10}); few.Enough() {
 		t.Error("too little is enough")
 	}
