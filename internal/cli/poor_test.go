@@ -305,7 +305,7 @@ func TestNumbersOfAContainer(t *testing.T) {
 	bpftest.Need(t, "bpf", err)
 	within := func(args ...string) (code int, stdout, stderr string) {
 		c, out, notes := run{args: args}.command(t)
-		c.Args = append([]string{unshare, "--mount", "--pid", "--fork", "--mount-proc", c.Path}, args...)
+		c.Args = append([]string{unshare, "--mount", "--pid", "--cgroup", "--fork", "--mount-proc", c.Path}, args...)
 		c.Path = unshare
 		_ = c.Run() // its code is looked at
 		return c.ProcessState.ExitCode(), out.String(), notes.String()
@@ -324,7 +324,7 @@ func TestNumbersOfAContainer(t *testing.T) {
 			t.Errorf("%q: code %d, %s%s", args, code, out, stderr)
 		}
 	}
-	if code, out, stderr := within("--duration", "1s", "--format", "json"); code != 0 || !strings.Contains(out, "hostPID: true") {
+	if code, out, stderr := within("--duration", "1s", "--format", "json"); code != 0 || !strings.Contains(out, "hostPID: true") || !strings.Contains(out, "--cgroupns=host") {
 		t.Errorf("a diagnosis does not say so: code %d, %.2000s%s", code, out, stderr)
 	}
 }

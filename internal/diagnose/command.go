@@ -44,9 +44,9 @@ func (c *Case) memoryLimitCommand(cgroup string, size float64) string {
 		case property != "" && unit.MatchString(name):
 			return fmt.Sprintf("systemctl set-property --runtime %s %s=%dM", name, property, mib)
 		case property != "":
-			return fmt.Sprintf("echo %dM > /sys/fs/cgroup%s/%s", mib, cgroup, l.Source)
+			return fmt.Sprintf("echo %dM > %s", mib, path.Join("/sys/fs/cgroup", cgroup, l.Source))
 		case l.Source == "memory.limit_in_bytes":
-			return fmt.Sprintf("echo %dM > /sys/fs/cgroup/memory%s/%s", mib, cgroup, l.Source)
+			return fmt.Sprintf("echo %dM > %s", mib, path.Join("/sys/fs/cgroup/memory", cgroup, l.Source))
 		}
 	}
 	return ""
@@ -61,13 +61,13 @@ func (c *Case) ioLimitCommand(l *ioLimit) string {
 	number := fmt.Sprintf("$(cat /sys/class/block/%s/dev)", l.device)
 	if of.Source == "io.max" {
 		key := map[string]string{"read_bytes": "rbps", "write_bytes": "wbps", "reads": "riops", "writes": "wiops"}[l.class]
-		return fmt.Sprintf(`echo "%s %s=max" > /sys/fs/cgroup%s/io.max`, number, key, l.cgroup)
+		return fmt.Sprintf(`echo "%s %s=max" > %s`, number, key, path.Join("/sys/fs/cgroup", l.cgroup, "io.max"))
 	}
 	file := map[string]string{"read_bytes": "read_bps", "write_bytes": "write_bps", "reads": "read_iops", "writes": "write_iops"}[l.class]
 	if of.Source != "blkio.throttle."+file+"_device" {
 		return ""
 	}
-	return fmt.Sprintf(`echo "%s 0" > /sys/fs/cgroup/blkio%s/%s`, number, l.cgroup, of.Source)
+	return fmt.Sprintf(`echo "%s 0" > %s`, number, path.Join("/sys/fs/cgroup/blkio", l.cgroup, of.Source))
 }
 
 // readAheadCommand sets the read-ahead of the victim's device.

@@ -38,6 +38,7 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	lookup *host.Lookup
+	within bool // a cgroup namespace of its own
 	sweep  bpf.Sweep
 }
 
@@ -47,7 +48,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h)}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups()}, nil
 }
 
 // Plan is what the probe loads.

@@ -29,12 +29,16 @@ func bin(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// cgroup is the path of a row's cgroup, "/" for all; "" where it is gone.
+// cgroup is the path of a row's cgroup, "/" for all; "" where it is gone. Within a
+// cgroup namespace "/" is the cgroup of that, and of all nothing is told.
 func (p *Probe) cgroup(id uint64) string {
 	if id == 0 {
+		if p.within {
+			return ""
+		}
 		return "/"
 	}
-	if path := p.lookup.MemoryCgroup(id); path != "/" { // that has no limit of its own
+	if path := p.lookup.MemoryCgroup(id); path != "/" || p.within { // else it has no limit of its own
 		return path
 	}
 	return ""
@@ -77,7 +81,9 @@ func (p *Probe) evictions(into sample.Sink) error {
 	err := bpf.Each(p.probe.Map("evictions"), func(id, pages uint64) {
 		e := sample.Entity{Cgroup: p.cgroup(id)}
 		if e.Cgroup == "" {
-			gone = append(gone, id)
+			if id != 0 {
+				gone = append(gone, id)
+			}
 			return
 		}
 		into.PutTotal(sample.RefaultEvicted, e, float64(pages), fromEvict)

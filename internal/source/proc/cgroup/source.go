@@ -111,6 +111,9 @@ func open(h *host.Host, wanted [controllers]bool) (sample.Source, error) {
 	if len(s.lacks) == want {
 		return nil, fmt.Errorf("cgroup controllers%s: %w: %s", names(wanted), host.ErrNoController, help)
 	}
+	if h.HasOwnCgroups() {
+		s.lacks = append(s.lacks, sample.Gap{Why: host.CgroupsApart})
+	}
 	s.devices, _ = h.Devices()
 	return s, nil
 }
