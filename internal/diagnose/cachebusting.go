@@ -66,20 +66,20 @@ func (c *Case) memoryAdvice(v *cacheView) []Advice {
 		if !set.open && room.known && set.most > room.bytes {
 			most = headroom * (set.most - room.bytes)
 		}
-		return append(append(append(c.emptyTmpfs(), c.larger(v, &r, most, func(more float64) string {
+		return append(append(append(c.setFree(), c.larger(v, &r, most, func(more float64) string {
 			return fmt.Sprintf("add about %s of memory, or free as much by moving other programs elsewhere", bytes(more))
 		}, "those are then served from memory")), inParts()), c.keep(v, "")...)
 	}
 	low, high := set.span(room.bytes)
 	if !set.known() || !room.known {
 		return append([]Advice{gain.advise("give the cache more memory, or read the data in fewer passes or smaller parts",
-			"once the data that is re-read fits, its reads no longer wait").saving(nil, why)}, c.emptyTmpfs()...)
+			"once the data that is re-read fits, its reads no longer wait").saving(nil, why)}, c.setFree()...)
 	}
 	more := "add memory (or move other programs elsewhere) until what is re-read, " + between(low, high) + ", fits into the cache"
 	if high > 0 && low > room.bytes {
 		more += fmt.Sprintf(": about %s more than %s", bytes(low-room.bytes), &room)
 	}
-	return append(append(append(c.emptyTmpfs(), gain.advise(more, "reads are then served from memory").saving(nil, why)), inParts()), c.keep(v, "")...)
+	return append(append(append(c.setFree(), gain.advise(more, "reads are then served from memory").saving(nil, why)), inParts()), c.keep(v, "")...)
 }
 
 // inParts is what to do without more memory.

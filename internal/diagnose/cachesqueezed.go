@@ -171,7 +171,7 @@ func (c *Case) squeeze() (q squeeze, missing string) {
 	i := slices.IndexFunc(other, func(x float64) bool { return x >= other[0]+(1-settled)*q.grown })
 	q.end = cache.Points[max(i, 0)].At
 	q.most(c, []growth{
-		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"kernel slab", sample.MemSlab},
+		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"kernel slab", sample.MemSlab}, {"huge pages that are set aside", sample.MemHuge},
 	}, func(m sample.Metric) (float64, float64, bool) {
 		s := c.w.Get(m, sample.Entity{})
 		if s == nil || len(s.Points) < 2 {

@@ -10,7 +10,7 @@ import (
 
 // Holder is who holds memory of the host, or what kind of memory it is.
 type Holder struct {
-	Kind   string  `json:"kind"` // anonymous, tmpfs and shared, page cache, slab; process; cgroup
+	Kind   string  `json:"kind"` // anonymous, tmpfs and shared, page cache, slab, huge pages; process; cgroup
 	Who    Culprit `json:"who"`
 	Bytes  float64 `json:"bytes"`
 	Source string  `json:"source"`
@@ -38,8 +38,8 @@ func (c *Case) holders() []Holder {
 	for _, k := range []struct {
 		kind   string
 		metric sample.Metric
-	}{{"anonymous", sample.MemAnon}, {"tmpfs and shared", sample.MemShmem}, {"page cache", sample.MemCache}, {"slab", sample.MemSlab}} {
-		if v, ok := c.gauge(k.metric); ok {
+	}{{"anonymous", sample.MemAnon}, {"tmpfs and shared", sample.MemShmem}, {"page cache", sample.MemCache}, {"slab", sample.MemSlab}, {"huge pages", sample.MemHuge}} {
+		if v, ok := c.gauge(k.metric); ok && (v > 0 || k.metric != sample.MemHuge) {
 			if shared, _ := c.gauge(sample.MemShmem); k.metric == sample.MemCache {
 				v = max(0, v-shared) // the kernel counts tmpfs among the cache
 			}

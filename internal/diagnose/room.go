@@ -106,3 +106,25 @@ func (c *Case) emptyTmpfs() []Advice {
 		Expect: "the kernel cannot drop what they hold, though it counts as cached; once removed, that memory can cache files",
 	}}
 }
+
+// setFree is what memory can be had at once.
+func (c *Case) setFree() []Advice { return append(c.freeHuge(), c.emptyTmpfs()...) }
+
+// hugeShare is the part of all memory from which on huge pages that nobody uses are
+// worth a word to who looks for memory for the cache.
+const hugeShare = 0.05
+
+// freeHuge is what to do where huge pages that nobody uses hold memory that is missing.
+func (c *Case) freeHuge() []Advice {
+	unused, ok := c.gauge(sample.MemHugeFree)
+	all, _ := c.gauge(sample.MemHuge)
+	total, hasTotal := c.gauge(sample.MemTotal)
+	if !ok || !hasTotal || unused < hugeShare*total {
+		return nil
+	}
+	return []Advice{{
+		Do: fmt.Sprintf("set fewer huge pages aside (vm.nr_hugepages; grep . /sys/kernel/mm/hugepages/*/{nr,free,resv}_hugepages): they hold %s of the %s of memory, and nobody uses %s of that",
+			bytes(all), bytes(total), bytes(unused)),
+		Expect: "the kernel can use that memory for nothing else; given back, it can cache files",
+	}}
+}

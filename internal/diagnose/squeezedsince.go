@@ -35,7 +35,7 @@ func (c *Case) squeezeSince() (q squeeze, missing string) {
 		}
 	}
 	q.most(c, []growth{
-		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"kernel slab", sample.MemSlab},
+		{"anonymous memory", sample.MemAnon}, {"tmpfs and shared memory", sample.MemShmem}, {"kernel slab", sample.MemSlab}, {"huge pages that are set aside", sample.MemHuge},
 	}, func(m sample.Metric) (float64, float64, bool) {
 		first, ok1 := gauge(then, m)
 		last, ok2 := gauge(now, m)

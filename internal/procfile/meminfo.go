@@ -41,7 +41,7 @@ func (m *Meminfo) lines() []meminfoLine {
 		{"KReclaimable", &m.KReclaimable, ""}, {"SReclaimable", &m.SReclaimable, ""}, {"SUnreclaim", &m.SUnreclaim, ""},
 		{"KernelStack", &m.KernelStack, ""}, {"PageTables", &m.PageTables, ""}, {"SecPageTables", &m.SecPageTables, ""},
 		{"Bounce", &m.Bounce, ""}, {"WritebackTmp", &m.WritebackTmp, ""}, {"VmallocUsed", &m.VmallocUsed, ""},
-		{"Percpu", &m.Percpu, ""}, {"AnonHugePages", &m.AnonHugePages, ""}, {"Balloon", &m.Balloon, ""}, {"Hugetlb", &m.Hugetlb, ""},
+		{"Percpu", &m.Percpu, ""}, {"AnonHugePages", &m.AnonHugePages, ""}, {"Balloon", &m.Balloon, ""}, {"Hugetlb", &m.Hugetlb, sample.MemHuge},
 	}
 }
 

@@ -29,6 +29,8 @@ func Catalog() []Info {
 		{MemAnon, Bytes, Gauge, "host", "anonymous memory of processes"},
 		{MemShmem, Bytes, Gauge, "host", "shared memory and tmpfs"},
 		{MemSlab, Bytes, Gauge, "host", "kernel objects"},
+		{MemHuge, Bytes, Gauge, "host", "set aside for huge pages (hugetlb: vm.nr_hugepages), used or not"},
+		{MemHugeFree, Bytes, Gauge, "host", "of that, what nobody uses or has reserved"},
 		{MemDirty, Bytes, Gauge, "host", "page cache that is not yet written out"},
 		{MemWriteback, Bytes, Gauge, "host", "page cache that is being written out"},
 		{SwapTotal, Bytes, Gauge, "host", "swap space"},

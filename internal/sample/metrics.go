@@ -22,6 +22,8 @@ const (
 	MemAnon       Metric = "mem.anon"
 	MemShmem      Metric = "mem.shmem"
 	MemSlab       Metric = "mem.slab"
+	MemHuge       Metric = "mem.huge_pages"
+	MemHugeFree   Metric = "mem.huge_pages_free"
 	MemDirty      Metric = "mem.dirty"
 	MemWriteback  Metric = "mem.writeback"
 	SwapTotal     Metric = "swap.total"

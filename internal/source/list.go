@@ -54,7 +54,7 @@ func List() []Entry {
 		}},
 		{Name: "meminfo", Open: meminfo.Open, Needs: "/proc/meminfo", Metrics: []sample.Metric{
 			sample.MemTotal, sample.MemFree, sample.MemAvailable, sample.MemCache, sample.MemAnon,
-			sample.MemShmem, sample.MemSlab, sample.MemDirty, sample.MemWriteback,
+			sample.MemShmem, sample.MemSlab, sample.MemHuge, sample.MemHugeFree, sample.MemDirty, sample.MemWriteback,
 			sample.SwapTotal, sample.SwapFree,
 		}},
 		{Name: "vmstat", Open: vmstat.Open, Needs: "/proc/vmstat", Metrics: []sample.Metric{

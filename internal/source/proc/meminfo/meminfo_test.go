@@ -24,3 +24,18 @@ func TestCollect(t *testing.T) {
 	}
 	proctest.Want(t, w, sample.MemTotal, sample.Entity{}, 100*1024)
 }
+
+// Of huge pages that are set aside nobody uses those that are free and not reserved.
+func TestHugePages(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("proc/meminfo", "MemTotal: 100 kB\nHugePages_Free: 6\nHugetlb: 3158016 kB\n")
+	for size, pages := range map[string][2]string{"2048kB": {"11", "4"}, "1048576kB": {"2", "0"}} {
+		x.Write("sys/kernel/mm/hugepages/hugepages-"+size+"/free_hugepages", pages[0]+"\n")
+		x.Write("sys/kernel/mm/hugepages/hugepages-"+size+"/resv_hugepages", pages[1]+"\n")
+	}
+	s := x.Open(Open)
+	proctest.WantAbsent(t, proctest.Collect(t, s, sample.First), sample.MemHugeFree, sample.Entity{})
+	w := proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.MemHuge, sample.Entity{}, 3158016<<10)
+	proctest.Want(t, w, sample.MemHugeFree, sample.Entity{}, 7*2048<<10+2<<30)
+}

@@ -3,6 +3,8 @@ package meminfo
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
@@ -12,13 +14,14 @@ import (
 const file = "/proc/meminfo"
 
 type source struct {
+	host *host.Host
 	path string
 	buf  []byte
 }
 
 // Open opens the source. It fails when the file cannot be read.
 func Open(h *host.Host) (sample.Source, error) {
-	s := &source{path: h.Proc("meminfo")}
+	s := &source{host: h, path: h.Proc("meminfo")}
 	if _, err := s.read(); err != nil {
 		return nil, err
 	}
@@ -43,15 +46,51 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	var absent []sample.Metric
 	for _, g := range m.Gauges() {
 		if g.Value == nil {
-			absent = append(absent, g.Metric)
+			if g.Metric != sample.MemHuge { // a kernel that has no huge pages to set aside
+				absent = append(absent, g.Metric)
+			}
 			continue
 		}
 		into.Put(g.Metric, sample.Entity{}, float64(*g.Value), file)
+	}
+	if phase.Closes() && m.Hugetlb != nil && *m.Hugetlb > 0 {
+		if unused, known := s.unusedHuge(); known {
+			into.Put(sample.MemHugeFree, sample.Entity{}, float64(unused), "/sys/kernel/mm/hugepages")
+		}
 	}
 	if len(absent) > 0 && phase == sample.First {
 		into.PutGap(sample.Gap{Why: fmt.Sprintf("this kernel's %s lacks %v", file, absent), Metrics: absent})
 	}
 	return nil
+}
+
+// unusedHuge is how many bytes of the huge pages that are set aside nobody uses or has
+// reserved, of all sizes; false where the kernel has none.
+func (s *source) unusedHuge() (sum uint64, known bool) {
+	sizes, err := filepath.Glob(s.host.Sys("kernel/mm/hugepages/hugepages-*kB"))
+	if err != nil {
+		return 0, false
+	}
+	for _, dir := range sizes {
+		kib, ok1 := host.Uint([]byte(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(dir), "hugepages-"), "kB")))
+		free, ok2 := count(dir + "/free_hugepages")
+		reserved, ok3 := count(dir + "/resv_hugepages")
+		if !ok1 || !ok2 || !ok3 {
+			return 0, false
+		}
+		sum += (free - min(free, reserved)) * kib << 10
+	}
+	return sum, len(sizes) > 0
+}
+
+// count reads a file that is a number.
+func count(path string) (uint64, bool) {
+	b, err := host.Read(path, nil)
+	if err != nil {
+		return 0, false
+	}
+	line, _ := host.Line(b)
+	return host.Uint(line)
 }
 
 // Close implements sample.Source.
