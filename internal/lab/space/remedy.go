@@ -166,11 +166,10 @@ func (st *Standing) Remedies() []prove.Remedy {
 const mostApart = 128
 
 // locks tells whether threads of the program take turns at something: at the
-// interpreter, or at the file that all write to. Who writes to files that are new does
-// not write as fast as to old ones.
+// interpreter, or at the file that all write to. Who commits to files that are new is
+// not as fast as with old ones.
 func (s *Situation) locks() bool {
-	writes := s.Work == Write || s.Work == Commit
-	one := s.Program == "python" && !writes || s.Program == "own" && writes
+	one := s.Program == "python" && s.Work != Commit || s.Program == "own" && (s.Work == Write || s.Work == Commit)
 	return one && s.Threads > 1 && s.Threads*s.Processes <= mostApart && !s.starved() && !s.cold()
 }
 
