@@ -92,12 +92,12 @@ func (g *governor) look(now time.Time, u use) {
 	why := ""
 	switch {
 	case share > g.cpu:
-		why = fmt.Sprintf("it takes %.2f %% of a processor, more than %.2f %%", 100*share, 100*g.cpu)
+		why = fmt.Sprintf("the agent takes %.2f %% of a processor, more than %.2f %%", 100*share, 100*g.cpu)
 	case u.resident > g.memory:
-		why = fmt.Sprintf("it takes %d bytes of memory, more than %d", u.resident, g.memory)
+		why = fmt.Sprintf("the agent takes %d bytes of memory, more than %d", u.resident, g.memory)
 		debug.FreeOSMemory()
 	case kernel > g.kernel:
-		why = fmt.Sprintf("its kernel programs take %.2f %% of a processor, more than %.2f %%", 100*kernel, 100*g.kernel)
+		why = fmt.Sprintf("the agent's kernel programs take %.2f %% of a processor, more than %.2f %%", 100*kernel, 100*g.kernel)
 		costs = kernels
 	}
 	switch {
@@ -132,7 +132,7 @@ func (g *governor) shed(costs map[*feed]int64, why string) {
 	worst.factor.Store(2 * worst.factor.Load())
 	worst.kernel.Store(0) // that was at the former interval
 	g.log.Warn("the most expensive source is read less often", "source", worst.entry.Name,
-		"interval", worst.interval(), "why", why, "its_time_in_10_s", time.Duration(costs[worst]))
+		"interval", worst.interval(), "why", why, "time_of_the_source_in_10_s", time.Duration(costs[worst]))
 }
 
 // restore undoes a step of the source that costs least of those that are read

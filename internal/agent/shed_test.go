@@ -15,7 +15,7 @@ func TestAgentShedsTheCostliestSource(t *testing.T) {
 	c := quickConfig(filepath.Join(t.TempDir(), "rec"))
 	c.Limits.CPU = 1e-6
 	a := start(t, c)
-	line := regexp.MustCompile(`the most expensive source is read less often" source=(\S+) interval=(\S+) why="it takes [0-9.]+ % of a processor, more than 0.00 %"`)
+	line := regexp.MustCompile(`the most expensive source is read less often" source=(\S+) interval=(\S+) why="the agent takes [0-9.]+ % of a processor, more than 0.00 %"`)
 	until(t, "a source to be spared", func() bool { return line.MatchString(a.log.String()) })
 	said := line.FindStringSubmatch(a.log.String())
 	interval, err := time.ParseDuration(said[2])
