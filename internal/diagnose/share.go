@@ -80,8 +80,12 @@ func (v *victim) share(seconds float64) float64 {
 		return (v.waitTotal + v.pause) / (seconds * max(1, v.threads))
 	}
 	s, t := v.spans.worst/seconds, v.blocked()
-	if v.threads > 0 { // the worst waits at least as long as they do on average, were its account lost
-		s = max(s, t/(seconds*v.threads))
+	n := v.threads
+	if n == 0 {
+		n = v.spans.ran // where their number was lost, too
+	}
+	if n > 0 { // the worst waits at least as long as they do on average, were its account lost
+		s = max(s, t/(seconds*n))
 	}
 	if t > 0 {
 		s = max(s, min(v.spans.weighted/t, t/seconds))

@@ -554,3 +554,12 @@ func TestAccountOfAThreadThatWasLost(t *testing.T) {
 		}
 	}
 }
+
+// So it is where the number of threads that waited was lost, too: those that were awake
+// are no fewer.
+func TestNumberOfThreadsThatWasLost(t *testing.T) {
+	v := victim{pause: 5, spans: &spans{worst: 0.5, weighted: 0.02, ran: 1}}
+	if got := v.share(30); got < 5.0/30 {
+		t.Errorf("one thread was awake, and was paused for 5 s of 30: a share of %g", got)
+	}
+}

@@ -140,6 +140,9 @@ func unwell(w *sample.Window, r *Report, say func(law, why string)) {
 		}
 		pause, _ := w.Sum(sample.WaitDirtyPause, sample.Entity{PID: pid})
 		threads, _ := w.Value(sample.WaitThreads, sample.Entity{PID: pid})
+		if threads == 0 { // lost: those that were awake are no fewer
+			threads, _ = w.Value(sample.WaitRan, sample.Entity{PID: pid})
+		}
 		if share := (waits + pause) / (w.Seconds() * max(1, threads)); share > waitShareLimit {
 			say("healthy while a program waits", fmt.Sprintf("process %d for %.2f of its threads' time", pid, share))
 		}
