@@ -33,7 +33,7 @@ func kinds() []kind {
 		{name: "direct", help: "random O_DIRECT pread", blockSize: 4 << 10, order: Random, file: true, direct: true, step: pread},
 		{name: "io_uring", help: "random reads through an io_uring, --depth of them in flight", blockSize: 4 << 10, order: Random, file: true, ring: true},
 		{name: "reopen", help: "open, random pread, close", blockSize: 4 << 10, order: Random, file: true, step: reopen},
-		{name: "permit", help: "allow others to open the file, each time after --think (fanotify)", blockSize: 4 << 10, order: Random, file: true, permit: true},
+		{name: "permit", help: "let others open the file, each time after --think (fanotify)", blockSize: 4 << 10, order: Random, file: true, permit: true},
 		{name: "sendfile", help: "sequential sendfile to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: sendfile},
 		{name: "splice", help: "sequential splice through a pipe to /dev/null", blockSize: 128 << 10, order: Sequential, file: true, step: splice},
 		{name: "copy_file_range", help: "sequential copy to --to", blockSize: 1 << 20, order: Sequential, file: true, step: copyFileRange},
