@@ -1,6 +1,7 @@
 package host
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,4 +39,26 @@ func (h *Host) OpenFiles(pid int) []OpenFile {
 		files = append(files, f)
 	}
 	return files
+}
+
+// Opened is what the kernel says (/proc/PID/fdinfo) of each descriptor of a process that
+// is open on something: "/dev/fuse", "anon_inode:[fanotify]". Nothing is opened for that
+// but the kernel's own files; what cannot be read is left out.
+func (h *Host) Opened(pid int, what string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		dir := h.Proc(strconv.Itoa(pid), "fd")
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return // it has ended, or may not be looked at
+		}
+		for _, e := range entries {
+			if to, err := os.Readlink(dir + "/" + e.Name()); err != nil || to != what {
+				continue
+			}
+			b, err := Read(h.Proc(strconv.Itoa(pid), "fdinfo", e.Name()), nil)
+			if err == nil && !yield(b) {
+				return
+			}
+		}
+	}
 }

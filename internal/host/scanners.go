@@ -31,18 +31,8 @@ func (h *Host) Scanners() []int {
 
 // Scans tells whether a process is one of the Scanners.
 func (h *Host) Scans(pid int) bool {
-	dir := h.Proc(strconv.Itoa(pid), "fd")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false // it has ended, or may not be looked at
-	}
-	for _, e := range entries {
-		to, err := os.Readlink(dir + "/" + e.Name())
-		if err != nil || to != "anon_inode:[fanotify]" {
-			continue
-		}
-		b, err := Read(h.Proc(strconv.Itoa(pid), "fdinfo", e.Name()), nil)
-		if err == nil && asksPermission(b) {
+	for fdinfo := range h.Opened(pid, "anon_inode:[fanotify]") {
+		if asksPermission(fdinfo) {
 			return true
 		}
 	}

@@ -60,27 +60,14 @@ const (
 // opens tells whether a process has /dev/fuse open for a file system. It is not
 // opened: what says so is the kernel's account of the descriptor.
 func (s *source) opens(pid int, dev host.DevNumber) connection {
-	dir := s.host.Proc(strconv.Itoa(pid), "fd")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return none // it has ended, or may not be looked at
-	}
 	const tells = "fuse_connection:\t"
 	want := []byte(tells + strconv.FormatUint(uint64(dev), 10) + "\n")
 	found := none
-	for _, e := range entries {
-		to, err := os.Readlink(dir + "/" + e.Name())
-		if err != nil || to != "/dev/fuse" {
-			continue
-		}
-		b, err := host.Read(s.host.Proc(strconv.Itoa(pid), "fdinfo", e.Name()), nil)
-		if err != nil {
-			continue
-		}
+	for fdinfo := range s.host.Opened(pid, "/dev/fuse") {
 		switch {
-		case bytes.Contains(b, want):
+		case bytes.Contains(fdinfo, want):
 			return this
-		case bytes.Contains(b, []byte(tells)):
+		case bytes.Contains(fdinfo, []byte(tells)):
 			found = another
 		case found == none:
 			found = untold
