@@ -72,25 +72,15 @@ func (s *source) unusedHuge() (sum uint64, known bool) {
 		return 0, false
 	}
 	for _, dir := range sizes {
-		kib, ok1 := host.Uint([]byte(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(dir), "hugepages-"), "kB")))
-		free, ok2 := count(dir + "/free_hugepages")
-		reserved, ok3 := count(dir + "/resv_hugepages")
-		if !ok1 || !ok2 || !ok3 {
+		kib, is := host.Uint([]byte(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(dir), "hugepages-"), "kB")))
+		free, err1 := host.ReadNumber(dir + "/free_hugepages")
+		reserved, err2 := host.ReadNumber(dir + "/resv_hugepages")
+		if !is || err1 != nil || err2 != nil {
 			return 0, false
 		}
 		sum += (free - min(free, reserved)) * kib << 10
 	}
 	return sum, len(sizes) > 0
-}
-
-// count reads a file that is a number.
-func count(path string) (uint64, bool) {
-	b, err := host.Read(path, nil)
-	if err != nil {
-		return 0, false
-	}
-	line, _ := host.Line(b)
-	return host.Uint(line)
 }
 
 // Close implements sample.Source.
