@@ -33,29 +33,41 @@ func (st *Standing) chooseProcessor() error {
 func (st *Standing) move(p *lab.Process, from, to *unix.CPUSet) error {
 	for moved := true; moved; {
 		moved = false
-		family, err := p.Family()
+		threads, err := st.threads(p)
 		if err != nil {
 			return err
 		}
-		for _, pid := range family {
-			threads, err := os.ReadDir(st.host.Proc(strconv.Itoa(pid), "task"))
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("see the threads of process %d: %w", pid, err)
+		for _, id := range threads {
+			did, err := moveThread(id, from, to)
+			if err != nil {
+				return fmt.Errorf("move thread %d to other processors: %w", id, err)
 			}
-			for _, t := range threads {
-				id, err := strconv.Atoi(t.Name())
-				if err != nil {
-					continue
-				}
-				did, err := moveThread(id, from, to)
-				if err != nil {
-					return fmt.Errorf("move thread %d to other processors: %w", id, err)
-				}
-				moved = moved || did
-			}
+			moved = moved || did
 		}
 	}
 	return nil
+}
+
+// threads are those of a process and of all that it has started, by number; of what has
+// ended there are none.
+func (st *Standing) threads(p *lab.Process) ([]int, error) {
+	family, err := p.Family()
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for _, pid := range family {
+		threads, err := os.ReadDir(st.host.Proc(strconv.Itoa(pid), "task"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("see the threads of process %d: %w", pid, err)
+		}
+		for _, t := range threads {
+			if id, err := strconv.Atoi(t.Name()); err == nil {
+				all = append(all, id)
+			}
+		}
+	}
+	return all, nil
 }
 
 // moveThread does it with one thread; one that has ended needs none.

@@ -370,14 +370,11 @@ func (st *Standing) allThere(ctx context.Context) error {
 	for begun := since; time.Since(begun) < longest; {
 		n := 0
 		for _, p := range st.running {
-			family, err := p.Family()
+			threads, err := st.threads(p)
 			if err != nil {
 				return err
 			}
-			for _, pid := range family {
-				threads, _ := os.ReadDir(st.host.Proc(strconv.Itoa(pid), "task")) // none where it has ended
-				n += len(threads)
-			}
+			n += len(threads)
 		}
 		if n > most {
 			most, since = n, time.Now()
