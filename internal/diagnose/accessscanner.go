@@ -12,6 +12,9 @@ import (
 // slows it down.
 const leastAsked = 0.30
 
+// whoIsAsked is the command that lists who has something marked with fanotify.
+const whoIsAsked = "grep -l '^fanotify .*mask' /proc/[0-9]*/fdinfo/*"
+
 // accessScannerSlow: the kernel asks another program before the victim may open, read
 // or run a file, and waits for its answer.
 func accessScannerSlow() Cause {
@@ -81,7 +84,7 @@ func (c *Case) scannerAdvice(k *Culprit, names []string, wait float64) []Advice 
 	switch {
 	case len(names) == 0:
 		return []Advice{exclude, {Do: "find who is asked before files are opened", Expect: "its process",
-			Command: "grep -l '^fanotify .*mask' /proc/[0-9]*/fdinfo/*"}}
+			Command: whoIsAsked}}
 	case k.PID == 0:
 		return []Advice{exclude, {Do: "see which of these is slow to answer: " + strings.Join(names, ", "), Expect: "all of them are asked",
 			Command: "iocause threads"}}

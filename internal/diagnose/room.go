@@ -95,9 +95,8 @@ const shmemShare = 0.20
 
 // emptyTmpfs is what to do where tmpfs holds much of the memory that is missing.
 func (c *Case) emptyTmpfs() []Advice {
-	shmem, ok := c.gauge(sample.MemShmem)
-	total, hasTotal := c.gauge(sample.MemTotal)
-	if !ok || !hasTotal || shmem < shmemShare*total {
+	shmem, total, much := c.ofMemory(sample.MemShmem, shmemShare)
+	if !much {
 		return nil
 	}
 	return []Advice{{
@@ -116,15 +115,22 @@ const hugeShare = 0.05
 
 // freeHuge is what to do where huge pages that nobody uses hold memory that is missing.
 func (c *Case) freeHuge() []Advice {
-	unused, ok := c.gauge(sample.MemHugeFree)
-	all, _ := c.gauge(sample.MemHuge)
-	total, hasTotal := c.gauge(sample.MemTotal)
-	if !ok || !hasTotal || unused < hugeShare*total {
+	unused, total, much := c.ofMemory(sample.MemHugeFree, hugeShare)
+	if !much {
 		return nil
 	}
+	all, _ := c.gauge(sample.MemHuge)
 	return []Advice{{
 		Do: fmt.Sprintf("set fewer huge pages aside (vm.nr_hugepages; grep . /sys/kernel/mm/hugepages/*/{nr,free,resv}_hugepages): they hold %s of the %s of memory, and nobody uses %s of that",
 			bytes(all), bytes(total), bytes(unused)),
 		Expect: "the kernel can use that memory for nothing else; given back, it can cache files",
 	}}
+}
+
+// ofMemory is a kind of memory and all of it, in bytes, and whether that kind is at least
+// so large a share.
+func (c *Case) ofMemory(kind sample.Metric, least float64) (held, total float64, much bool) {
+	held, ok1 := c.gauge(kind)
+	total, ok2 := c.gauge(sample.MemTotal)
+	return held, total, ok1 && ok2 && held >= least*total
 }

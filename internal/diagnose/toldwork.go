@@ -116,7 +116,7 @@ func (c *Case) toldFuseHung() Verdict {
 
 func (c *Case) toldScannerHung() Verdict {
 	return c.toldHungIn(sample.ClassPermit, "fanotify, until a program allows that files are opened", Advice{
-		Do:     "look at the program that is asked (a virus scanner, fapolicyd): is it there, and what does it wait for; who it is: grep -l '^fanotify .*mask' /proc/[0-9]*/fdinfo/*",
+		Do:     "look at the program that is asked (a virus scanner, fapolicyd): is it there, and what does it wait for; who it is: " + whoIsAsked,
 		Expect: "all that open files wait until it answers, or until it ends",
 	})
 }
