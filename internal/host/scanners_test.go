@@ -1,4 +1,4 @@
-package host
+package host_test
 
 import (
 	"os"
@@ -8,17 +8,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 )
 
 // Who wants to be told of what is opened is no scanner; who wants to be asked is.
 func TestScanners(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not root: permission events of fanotify")
-	}
+	labtest.Need(t, "fanotify")
 	path := filepath.Join(t.TempDir(), "watched")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	h := Live()
+	h := host.Live()
 	for mask, want := range map[uint64]bool{unix.FAN_OPEN: false, unix.FAN_OPEN_PERM: true, unix.FAN_ACCESS_PERM: true} {
 		fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC, unix.O_RDONLY)
 		require.NoError(t, err)

@@ -260,32 +260,3 @@ func TestTurns(t *testing.T) {
 		t.Errorf("the longest turn took %g s, want the wait for another in it", r.Max)
 	}
 }
-
-// Who opens a file waits for who has to allow it.
-func TestPermit(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not root: permission events of fanotify")
-	}
-	path := filepath.Join(t.TempDir(), "asked")
-	if err := Create(path, 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	const opens, before, each = 31, 3, 20 * time.Millisecond // before: to see how long it is, what is cached, and to have it open
-	asked := make(chan struct{})
-	scanned := make(chan *Result, 1)
-	go func() {
-		r, err := Run(context.Background(), Spec{Kind: "permit", Path: path, Count: opens + before, Think: each}, func() { close(asked) })
-		if err != nil {
-			t.Error(err)
-		}
-		scanned <- r
-	}()
-	<-asked
-	r := run(t, Spec{Kind: "reopen", Path: path, Size: 1 << 20, Count: opens, Duration: time.Minute})
-	if s := <-scanned; s.Calls != opens+before || s.Bytes != 0 {
-		t.Errorf("%d answers, %d bytes, want %d and none", s.Calls, s.Bytes, opens+before)
-	}
-	if least := opens * each.Seconds(); r.Calls != opens || r.Seconds < least {
-		t.Errorf("%d opens took %g s, want %d in %g or more", r.Calls, r.Seconds, opens, least)
-	}
-}

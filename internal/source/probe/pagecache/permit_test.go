@@ -13,6 +13,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 	"iocause/internal/sample"
 )
@@ -21,6 +22,7 @@ import (
 // as that program takes; and who that program is.
 func TestPermission(t *testing.T) {
 	bpftest.ComparesFigures(t)
+	labtest.Need(t, "fanotify")
 	_, err := readRules(host.Live())
 	bpftest.Need(t, "bpf", err)
 	const opens, each = 101, 10 * time.Millisecond
