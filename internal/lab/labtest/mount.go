@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +36,33 @@ func LoopMount(t testing.TB, kind string) (image, at string) {
 	}
 	t.Cleanup(func() { Unmount(t, at) })
 	return image, at
+}
+
+// LoopDevice is an empty loop device of 32 MiB, in memory.
+func LoopDevice(t testing.TB) string {
+	t.Helper()
+	Need(t, "root", "loop")
+	f, err := os.CreateTemp("/dev/shm", "iocause-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := f.Truncate(32 << 20); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "--find", "--show", f.Name()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("losetup: %v: %s", err, out)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		if out, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+			t.Errorf("losetup: %v: %s", err, out)
+		}
+	})
+	time.Sleep(100 * time.Millisecond) // others look at a new device
+	return device
 }
 
 // Overlay is an overlay on a disk over the folder below, and the folder in which it keeps

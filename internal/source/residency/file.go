@@ -3,6 +3,7 @@ package residency
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sync"
@@ -12,7 +13,7 @@ import (
 	"iocause/internal/host"
 )
 
-// File is one regular file and what the cache holds of it.
+// File is one regular file, or a block device, and what the cache holds of it.
 type File struct {
 	Path    string // as it was found; of the files of a process as /proc names it
 	ID      ID
@@ -25,6 +26,7 @@ type File struct {
 	Mapped  bool
 	Deleted bool
 	Memory  bool // on tmpfs; known of the files of processes only
+	Device  bool // a block device, with what is read past its file system
 	Overlay bool // on overlayfs, and measured by mincore(2) for that
 }
 
@@ -66,10 +68,19 @@ func describe(fd int, path string) (File, error) {
 	if err := ignoringEINTR(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return File{}, fmt.Errorf("reading the size of %q: %w", path, err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return File{}, errNotRegular
+	f := File{Path: path, ID: ID{st.Dev, st.Ino}, Links: uint64(st.Nlink), Size: st.Size, Deleted: st.Nlink == 0}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return f, nil
+	case unix.S_IFBLK:
+		end, err := unix.Seek(fd, 0, io.SeekEnd) // fstat(2) does not know it
+		if err != nil {
+			return File{}, fmt.Errorf("reading the size of %q: %w", path, err)
+		}
+		f.Size, f.Device = end, true
+		return f, nil
 	}
-	return File{Path: path, ID: ID{st.Dev, st.Ino}, Links: uint64(st.Nlink), Size: st.Size, Deleted: st.Nlink == 0}, nil
+	return File{}, errNotRegular
 }
 
 // measure counts the pages of a described file.

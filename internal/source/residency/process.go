@@ -104,7 +104,7 @@ func (c *holders) take(link, path string, pid int) int {
 		name = path
 	}
 	f, err := describe(fd, strings.TrimSuffix(name, " (deleted)"))
-	if err != nil {
+	if err != nil || f.Device {
 		return -1 // a device, such as /dev/zero
 	}
 	if i, ok := c.at[f.ID]; ok {

@@ -95,11 +95,11 @@ func (w *walker) start(path string) error {
 	case unix.S_IFDIR:
 		w.todo = append(w.todo, directory{path, st.Dev})
 		return nil
-	case unix.S_IFREG:
+	case unix.S_IFREG, unix.S_IFBLK:
 		w.file(unix.AT_FDCWD, path, path, 0)
 		return nil
 	}
-	return fmt.Errorf("looking at %q: %w, nor a directory", path, errNotRegular)
+	return fmt.Errorf("looking at %q: %w, nor a directory or a block device", path, errNotRegular)
 }
 
 // run takes directories until there are none left.

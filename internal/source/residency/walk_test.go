@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 )
 
@@ -87,6 +88,39 @@ func TestBelow(t *testing.T) {
 	}
 	if _, err := Below(t.Context(), []string{filepath.Join(dir, "pipe")}, Options{}); !errors.Is(err, errNotRegular) {
 		t.Errorf("%v, want not a regular file", err)
+	}
+}
+
+// Who names a block device is told what is cached of it, past any file system.
+func TestBlockDevice(t *testing.T) {
+	device := labtest.LoopDevice(t)
+	f, err := os.Open(device)
+	require.NoError(t, err)
+	defer f.Close() // with the last one that has it open all of it goes
+	page := int64(os.Getpagesize())
+	drop(t, f, 0, 0)
+	require.NoError(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM))
+	const size, pages = 32 << 20, 101
+	first := size/page/2 + 7
+	buf := make([]byte, page)
+	for i := range int64(pages) {
+		if _, err := f.ReadAt(buf, (first+i)*page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(device, link))
+	for _, path := range []string{device, link} {
+		found, err := Below(t.Context(), []string{path}, Options{})
+		require.NoError(t, err)
+		if f := found.Files[0]; f.Err != nil || !f.Device || f.Size != size || f.Pages.Total != f.Size/page || f.Pages.Cached != pages {
+			t.Errorf("%s: %+v, want %d pages of 32 MiB", path, f, pages)
+		}
+		parts, err := Ranges(path, ID{})
+		require.NoError(t, err)
+		if len(parts) != 1 || parts[0] != (Range{first * page, pages * page}) {
+			t.Errorf("%s: %v", path, parts)
+		}
 	}
 }
 

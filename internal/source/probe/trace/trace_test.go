@@ -1,9 +1,8 @@
 package trace
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -215,7 +215,8 @@ func TestFilters(t *testing.T) {
 // The kernel's own account of the same interval: reads, writes and their
 // bytes on a disk that nobody else uses.
 func TestAgainstDiskstats(t *testing.T) {
-	dev, disk := loop(t)
+	dev := labtest.LoopDevice(t)
+	disk := filepath.Base(dev)
 	devices, err := host.Live().Devices()
 	if err != nil {
 		t.Fatal(err)
@@ -279,31 +280,6 @@ func diskstats(t *testing.T, disk string) []uint64 {
 	}
 	t.Fatalf("%s is not in /proc/diskstats", disk)
 	return nil
-}
-
-// loop makes a loop device on a file in memory.
-func loop(t *testing.T) (dev, disk string) {
-	t.Helper()
-	f, err := os.CreateTemp("/dev/shm", "iocause-test-")
-	bpftest.Need(t, "loop", err)
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if err := f.Truncate(32 << 20); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("losetup", "--find", "--show", f.Name()).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("losetup: %w: %s", err, out)
-	}
-	bpftest.Need(t, "loop", err)
-	dev = strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		if out, err := exec.Command("losetup", "--detach", dev).CombinedOutput(); err != nil {
-			t.Errorf("losetup: %v: %s", err, out)
-		}
-	})
-	time.Sleep(100 * time.Millisecond) // others look at a new device
-	return dev, strings.TrimPrefix(dev, "/dev/")
 }
 
 // lost is how many records should be there and are not.
