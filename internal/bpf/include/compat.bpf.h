@@ -57,6 +57,12 @@ struct page___cache {
 #define FOLIO(f, field) (IS_FOLIO ? LOOSE(struct folio, f)->field : ((struct page___cache *)(f))->field)
 #define READ_FOLIO(f, field) (IS_FOLIO ? BPF_CORE_READ((f), field) : BPF_CORE_READ((struct page___cache *)(f), field))
 
+/* Memory that was set aside as huge pages. It enters no cache that anything is read into, though the same event tells of it. */
+static __always_inline bool set_aside(struct inode *inode)
+{
+	return READ(struct inode, inode, i_sb, s_magic) == HUGETLBFS_MAGIC;
+}
+
 /* The pages of a folio that is large. */
 static __always_inline u32 large_pages(struct folio *f)
 {
@@ -181,6 +187,37 @@ static __always_inline u8 request_status(int error)
 		return 12;
 	}
 	return 10; /* BLK_STS_IOERR */
+}
+
+/*
+ * When a request began, as the kernel keeps it; 0 where it does not. Since 746fc7e9d459
+ * (6.13) it does for those that are accounted, which have a part: in others (the queue's
+ * iostats are off, or a command of its own) is the start of whoever had the tag before.
+ */
+static __always_inline u64 kept_start(struct request *rq)
+{
+	return rq->part ? rq->start_time_ns : 0;
+}
+
+/*
+ * 1 for a request with flushes before or after its data, or with nothing else, which the
+ * block layer has taken over: it has taken them out of the request's flags, and not out of
+ * its bio's. 0 for others. A branch would double what the verifier looks at, here and below.
+ */
+static __always_inline u64 flushes(struct request *rq)
+{
+	u32 flags = 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) | 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_FUA);
+	u64 lost = LOOSE(struct bio, rq->bio)->bi_opf & ~rq->cmd_flags & flags;
+
+	return (lost + 0xffffffff) >> 32;
+}
+
+/* The data of such a request are written: it completes once more, when all is done, without a byte. */
+static __always_inline u64 flush_follows(struct request *rq, u32 bytes, u64 flush)
+{
+	u64 end = (u64)rq->end_io;
+
+	return flush & ((u64)bytes + 0xffffffff) >> 32 & (end | -end) >> 63;
 }
 
 /* task_struct.state became __state in 2f064a59a11f (5.14). */

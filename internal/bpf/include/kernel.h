@@ -190,6 +190,8 @@ struct request {
 	unsigned int __data_len;
 	u64 __sector;
 	struct bio *bio;
+	void *part;
+	void *end_io;
 	u64 start_time_ns;
 	u64 io_start_time_ns;
 };

@@ -38,11 +38,11 @@ func LoopMount(t testing.TB, kind string) (image, at string) {
 	return image, at
 }
 
-// LoopDevice is an empty loop device of 32 MiB, in memory.
-func LoopDevice(t testing.TB) string {
+// LoopDevice is an empty loop device of 32 MiB over a file in a folder.
+func LoopDevice(t testing.TB, dir string) string {
 	t.Helper()
 	Need(t, "root", "loop")
-	f, err := os.CreateTemp("/dev/shm", "iocause-test-")
+	f, err := os.CreateTemp(dir, "iocause-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

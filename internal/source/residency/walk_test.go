@@ -93,7 +93,7 @@ func TestBelow(t *testing.T) {
 
 // Who names a block device is told what is cached of it, past any file system.
 func TestBlockDevice(t *testing.T) {
-	device := labtest.LoopDevice(t)
+	device := labtest.LoopDevice(t, "/dev/shm")
 	f, err := os.Open(device)
 	require.NoError(t, err)
 	defer f.Close() // with the last one that has it open all of it goes

@@ -19,7 +19,7 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	struct file_key file = {};
 	struct request_info *info;
 	struct owner_key owner = {};
-	u64 end, *last, before, seen;
+	u64 end, *last, before, seen, reached;
 	struct disk *row;
 
 	if (!dev)
@@ -63,8 +63,9 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 		before = fetch_add(&row->flights, BEGUN + 1);
 		info->depth = before % BEGUN + 1;
 		info->nth = before / BEGUN + 1;
-		if (row->max_in_flight < info->depth)
-			row->max_in_flight = info->depth;
+		reached = (u64)window << 32 | info->depth;
+		if (row->most < reached)
+			row->most = reached;
 	}
 	last = end_of((u64)owner.tgid << 32 | dev);
 	if (!last)
@@ -81,10 +82,10 @@ static __always_inline int begun(u64 id, struct gendisk *disk, u32 flags, u64 se
 	return 0;
 }
 
-/* The kernel's own time, which it may take once for a whole batch, so that it can lie before ours. */
+/* The kernel's own time, which it may take once for a whole batch, so that it can lie before ours; 0 where nobody keeps one. */
 static __always_inline u64 start_of(struct request *rq, struct request_info *info)
 {
-	u64 start = rq->start_time_ns;
+	u64 start = kept_start(rq);
 
 	return start && (!info->start || start < info->start) ? start : info->start;
 }
@@ -95,7 +96,7 @@ int COUNTING_UNLESS(!enabled || left_by_layers() || left_to_other(TWICE_START, c
 	if (follows())
 		layers_cloned((u64)LOOSE(struct request, rq)->bio, disk_dev(request_disk(rq)), request_op(rq->cmd_flags, rq->__data_len), add_clone);
 	return begun(as_number(ctx[0]), request_disk(rq), rq->cmd_flags, rq->__sector, rq->__data_len, LOOSE(struct request, rq)->bio,
-		     rq->start_time_ns ? 0 : bpf_ktime_get_ns());
+		     want_start || request_op(rq->cmd_flags, 0) == OP_OTHER ? bpf_ktime_get_ns() : 0);
 }
 
 /*
@@ -375,11 +376,13 @@ int COUNTING(on_requeue, struct request *rq)
 {
 	struct request_info *info;
 	struct spot at;
-	u64 id = as_number(ctx[0]);
+	u64 id = as_number(ctx[0]), start;
 
 	info = in_flight(id, &at);
-	if (info)
-		add_failure(id, STATUS_REQUEUED, bpf_ktime_get_ns() - start_of(rq, info));
+	if (!info)
+		return 0;
+	start = start_of(rq, info);
+	add_failure(id, STATUS_REQUEUED, start ? bpf_ktime_get_ns() - start : 0);
 	return 0;
 }
 
@@ -395,6 +398,7 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 	struct owner_key owner = {};
 	u32 size_slot, row, done, place, beside, nth = 0;
 	bool again = is_second_of_two();
+	u64 flush = flushes(rq);
 	struct near_device *near;
 	struct request_info *info;
 	struct bin *b = 0;
@@ -406,6 +410,12 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 		claim(rq, id);
 	if (again && !in_flight(id, &at))
 		return 0; /* the first program has counted it */
+	if (flush_follows(rq, bytes, flush)) {
+		info = in_flight(id, &at);
+		if (info && !info->bytes)
+			info->bytes = bytes;
+		return 0;
+	}
 	if (follows() && !(again && bytes < rq->__data_len)) { /* of a part nothing tells whether that one has */
 		now = bpf_ktime_get_ns();
 		layers_done(rq, bytes, now);
@@ -423,7 +433,12 @@ int COUNTING_UNLESS(!enabled || left_by_layers(), on_complete, struct request *r
 	if (!now)
 		now = bpf_ktime_get_ns();
 	start = start_of(rq, info);
-	issue = rq->io_start_time_ns;
+	/* what goes before its data is the device's work as well */
+	issue = (start & -flush) | (rq->io_start_time_ns & (flush - 1));
+	if (!start) {
+		want_start = 1;
+		start = now;
+	}
 	disk = disk_of(info->dev);
 	if (disk) {
 		before = fetch_add(&disk->flights, -1ULL);

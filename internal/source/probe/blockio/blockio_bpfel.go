@@ -63,12 +63,12 @@ type blockioDevice struct {
 }
 
 type blockioDisk struct {
-	_           structs.HostLayout
-	Flights     uint64
-	MaxInFlight uint64
-	Untimed     uint64
-	Near        uint64
-	Apart       [4]uint64
+	_       structs.HostLayout
+	Flights uint64
+	Most    uint64
+	Untimed uint64
+	Near    uint64
+	Apart   [4]uint64
 }
 
 type blockioDiskSet struct {
@@ -360,6 +360,8 @@ const (
 	blockioVarTakenDevices      = "taken_devices"
 	blockioVarTimed             = "timed"
 	blockioVarWantIssue         = "want_issue"
+	blockioVarWantStart         = "want_start"
+	blockioVarWindow            = "window"
 	blockioVarWorking           = "working"
 )
 
@@ -480,6 +482,8 @@ type blockioVariableSpecs struct {
 	TakenDevices      *ebpf.VariableSpec `ebpf:"taken_devices"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	WantIssue         *ebpf.VariableSpec `ebpf:"want_issue"`
+	WantStart         *ebpf.VariableSpec `ebpf:"want_start"`
+	Window            *ebpf.VariableSpec `ebpf:"window"`
 	Working           *ebpf.VariableSpec `ebpf:"working"`
 }
 
@@ -586,6 +590,8 @@ type blockioVariables struct {
 	TakenDevices      *ebpf.Variable `ebpf:"taken_devices"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	WantIssue         *ebpf.Variable `ebpf:"want_issue"`
+	WantStart         *ebpf.Variable `ebpf:"want_start"`
+	Window            *ebpf.Variable `ebpf:"window"`
 	Working           *ebpf.Variable `ebpf:"working"`
 }
 

@@ -31,7 +31,7 @@ const volatile bool by_bio;
 
 #define REQUEST_SETS 4096
 struct request_info {
-	u64 start, issue; /* ns; each only where the kernel keeps no time of its own */
+	u64 start, issue; /* ns; each only where the kernel keeps no time of its own, 0 else */
 	u64 cgroup;
 	u32 bytes; /* of all of it, once a part has completed */
 	u32 nth; /* of the device's requests, as far as 32 bits go */
@@ -84,7 +84,7 @@ struct depth_io {
 #define DISK_SETS 256
 struct disk {
 	u64 flights; /* requests ever begun * BEGUN + those in flight */
-	u64 max_in_flight;
+	u64 most; /* in flight at a time: which window << 32 | how many */
 	u64 untimed; /* completions without the kernel's own issue time */
 	u64 near; /* its row of near_devices, from 1 on; 0, NOT_NEAR: it has one of devices, or none yet */
 	u64 apart[4]; /* another line of the processor's cache for the next one */
@@ -220,6 +220,9 @@ u32 at_queue;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
 u32 timed; /* set when a request has completed for which it does */
+u32 window; /* which one it is; the reader counts them */
+/* Set when a request was seen whose start the kernel does not keep. */
+u32 want_start;
 
 static const struct io no_io;
 static const struct bios no_bios;

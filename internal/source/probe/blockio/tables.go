@@ -201,10 +201,12 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 	}), bpf.Each(p.probe.Map("disks"), func(_ uint32, set blockioDiskSet) {
 		for way, dev := range set.Ids {
 			if dev != 0 {
-				emitDisk(p.lookup.Disk(uint32(dev)), &set.Rows[way], p.fromStart, into)
+				p.emitDisk(p.lookup.Disk(uint32(dev)), &set.Rows[way], into)
 			}
 		}
 	}))
+	p.window++
+	err = errors.Join(err, p.probe.SetVariable("window", p.window))
 	if err != nil {
 		return fmt.Errorf("reading block I/O by device: %w", err)
 	}
@@ -212,12 +214,17 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 }
 
 // emitDisk emits what else there is of a device.
-func emitDisk(device string, d *blockioDisk, fromStart string, into sample.Sink) {
-	into.Put(sample.BlockMaxFlight, sample.Entity{Device: device}, float64(d.MaxInFlight), fromStart)
+func (p *Probe) emitDisk(device string, d *blockioDisk, into sample.Sink) {
+	const begun = 1 << 24 // as in the programs
+	most := uint32(d.Most)
+	if uint32(d.Most>>32) != p.window { // none has begun in this window
+		most = uint32(d.Flights % begun)
+	}
+	into.Put(sample.BlockMaxFlight, sample.Entity{Device: device}, float64(most), p.fromStart)
 	if d.Untimed > 0 {
 		into.PutGap(sample.Gap{
 			Source: "blockio",
-			Why: fmt.Sprintf("%s: %s completed without an issue time, and the queue time counts as device time",
+			Why: fmt.Sprintf("%s: %s completed without an issue time, and the queue time counts as device time, or no time at all",
 				device, sample.Counted(d.Untimed, "request")),
 		})
 	}

@@ -192,11 +192,11 @@ int COUNTING(on_frontmerge_old, struct request_queue *q, struct request *rq, str
 SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
-	u64 now, start = rq->start_time_ns;
+	u64 now, start = kept_start(rq);
 	struct bin *b;
 
-	if (bytes < rq->__data_len || !start)
-		return 0;
+	if (bytes < rq->__data_len || flush_follows(rq, bytes, flushes(rq)) || !start)
+		return 0; /* a part, or nothing that began: the kernel's own flush */
 	now = bpf_ktime_get_ns();
 	b = bin_of(request_disk(rq), now);
 	if (b) {

@@ -9,6 +9,7 @@ import (
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
+	"iocause/internal/lab/labtest"
 )
 
 // watch runs f under the probe and returns what this process made, by
@@ -123,5 +124,24 @@ func TestMergedBiosAddTheirBytes(t *testing.T) {
 	// reading its extents may take a page or two more
 	if bytes < pages*4096 || bytes > (pages+16)*4096 {
 		t.Errorf("%d bytes, want %d", bytes, pages*4096)
+	}
+}
+
+// A write with flushes before and after it completes four times in the kernel's events, and
+// a flush twice; each is done once.
+func TestFlushesAroundWrites(t *testing.T) {
+	disk, write := labtest.Synced(t)
+	var kernel labtest.Writes
+	_, all, done := watch(t, func() {
+		before := labtest.WritesOf(t, disk)
+		write(101)
+		kernel = labtest.WritesOf(t, disk).Since(before)
+	})
+	t.Logf("%d requests, %d done; the kernel: %+v", all.Ops, done, kernel)
+	if float64(all.Ops) < kernel.Ops {
+		t.Errorf("%d requests, the kernel counts %g", all.Ops, kernel.Ops)
+	}
+	if done > all.Ops+2 || float64(done) < 0.98*float64(all.Ops) { // a few are under way at both ends
+		t.Errorf("%d of %d requests are done", done, all.Ops)
 	}
 }

@@ -50,17 +50,22 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	struct disk_key key = {};
 	struct gendisk *disk;
 	struct disk_row *row;
-	u64 ns, start;
+	u64 ns, start, flush, later;
 	u32 first = 0;
 
 	ADD(seen, 1);
 	key.op = rq->cmd_flags & REQ_OP_MASK;
-	if (key.op > REQ_OP_WRITE || !bytes || bytes < rq->__data_len)
-		return 0; /* another operation, a flush, or a part */
-	start = rq->start_time_ns;
+	if (key.op > REQ_OP_WRITE || bytes < rq->__data_len)
+		return 0; /* another operation, or a part */
+	flush = flushes(rq);
+	later = flush_follows(rq, bytes, flush);
+	if (!bytes && !(flush && rq->bio->bi_io_vec))
+		return 0; /* a flush without data */
+	start = kept_start(rq);
 	ns = bpf_ktime_get_ns();
 	if (!start || start > ns) {
-		ADD(untimed, 1);
+		if (!later)
+			ADD(untimed, 1);
 		return 0;
 	}
 	ns -= start;
@@ -80,10 +85,14 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 			return 0;
 		}
 	}
+	if (bytes) { /* of a write with a flush after it, when its data are written */
+		ADD(row->size[hist_slot(bytes - 1)], 1);
+		ADD(row->size_sum, bytes);
+	}
+	if (later)
+		return 0;
 	/* 1125900 / 2^20 = 2^30 / 10^9; no request takes 2^43 ns, two hours */
 	ADD(row->latency[hist_slot(((ns & ((1ULL << 43) - 1)) * 1125900 >> 20) - 1)], 1);
-	ADD(row->size[hist_slot(bytes - 1)], 1);
 	ADD(row->latency_sum, ns);
-	ADD(row->size_sum, bytes);
 	return 0;
 }

@@ -2,12 +2,14 @@ package disklatency
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/lab/labtest"
 	"iocause/internal/sample"
 )
 
@@ -72,5 +74,49 @@ func TestPace(t *testing.T) {
 		if got := rests(c.events*runCost, 10*time.Second); got != c.rests {
 			t.Errorf("%g events in ten seconds: %d intervals of rest, want %d", c.events, got, c.rests)
 		}
+	}
+}
+
+// A write with a flush after it is over when that is.
+func TestFlushesAroundWrites(t *testing.T) {
+	disk, write := labtest.Synced(t)
+	var kernel labtest.Writes
+	w := bpftest.Observe(t, Open, func() {
+		before := labtest.WritesOf(t, disk)
+		write(53)
+		kernel = labtest.WritesOf(t, disk).Since(before)
+	})
+	e := sample.Entity{Device: disk}
+	sizes, l := w.Histogram(sample.DiskWriteSize, e), w.Histogram(sample.DiskWriteLatency, e)
+	if sizes == nil || l == nil || float64(l.N()) != kernel.Ops || sizes.N() != l.N() || sizes.Sum != kernel.Bytes || !kernel.Took(l.Sum) {
+		t.Errorf("sizes %+v, latencies %+v, want %+v", sizes, l, kernel)
+	}
+}
+
+// What the kernel keeps no start of is said, and has no time.
+func TestUnaccountedRequests(t *testing.T) {
+	const count = 101
+	device := labtest.LoopDevice(t, "/dev/shm")
+	read := func() {
+		fd, err := unix.Open(device, unix.O_RDONLY|unix.O_DIRECT, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		buf := bpftest.Aligned(t, 4096)
+		for i := range int64(count) {
+			if n, err := unix.Pread(fd, buf, i*16384); n != len(buf) || err != nil {
+				t.Fatalf("%d bytes, %v", n, err)
+			}
+		}
+	}
+	read()
+	labtest.Unaccounted(t, filepath.Base(device))
+	w := bpftest.ObserveOnce(t, Open, read)
+	if l := w.Histogram(sample.DiskReadLatency, sample.Entity{Device: filepath.Base(device)}); l != nil {
+		t.Errorf("latencies %+v, want none", l)
+	}
+	if lost, _ := w.Sum(sample.CostLost, sample.Entity{Class: "disklatency untimed"}); lost < count-5 {
+		t.Errorf("%g without a start, want %d", lost, count)
 	}
 }

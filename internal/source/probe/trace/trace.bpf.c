@@ -370,14 +370,16 @@ SEC("tp_btf/block_rq_complete")
 int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 {
 	bool again = is_second_of_two();
+	u64 flush = flushes(rq), later;
 	struct event *e;
-	u64 id = ctx[0], issue, now = 0;
+	u64 id = ctx[0], start, issue, now = 0;
 
 	if (by_bio) /* a flush may end without having been issued by itself */
 		claim(rq, id);
 	if (again && !in_flight(id))
 		return 0; /* the first program has told of it */
-	if (follow && !(again && bytes < rq->__data_len)) { /* of a part nothing tells whether that one has */
+	later = flush_follows(rq, bytes, flush);
+	if (follow && !later && !(again && bytes < rq->__data_len)) { /* of a part nothing tells whether that one has */
 		now = bpf_ktime_get_ns();
 		layers_done(rq, bytes, now);
 	}
@@ -391,14 +393,16 @@ int COUNTING(on_complete, struct request *rq, int error, unsigned int bytes)
 	}
 	if (!e->status)
 		e->status = request_status(error);
-	if (bytes < rq->__data_len)
-		return 0; /* a part; the rest is still to come */
+	if (bytes < rq->__data_len || later)
+		return 0; /* a part; the rest is still to come, or a flush */
 	e->end = now ? now : bpf_ktime_get_ns();
 	/* the kernel's own times, which it may take once for a whole batch, so
 	 * that they can lie before ours */
-	if (rq->start_time_ns && rq->start_time_ns < e->start)
-		e->start = rq->start_time_ns;
-	issue = rq->io_start_time_ns;
+	start = kept_start(rq);
+	if (!start || start > e->start)
+		start = e->start;
+	e->start = start;
+	issue = (start & -flush) | (rq->io_start_time_ns & (flush - 1)); /* what goes before its data is the device's work as well */
 	if (!issue) {
 		want_issue = 1;
 		issue = e->issue;

@@ -215,7 +215,7 @@ func TestFilters(t *testing.T) {
 // The kernel's own account of the same interval: reads, writes and their
 // bytes on a disk that nobody else uses.
 func TestAgainstDiskstats(t *testing.T) {
-	dev := labtest.LoopDevice(t)
+	dev := labtest.LoopDevice(t, "/dev/shm")
 	disk := filepath.Base(dev)
 	devices, err := host.Live().Devices()
 	if err != nil {
