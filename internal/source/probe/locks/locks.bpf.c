@@ -28,8 +28,12 @@ struct wait {
 	u64 lock;      /* its address, 0 of futexes */
 	u64 since;     /* ns, 0 when not waiting */
 	u64 run_delay; /* of the scheduler, when the wait began: that time is no wait for the lock */
-	u64 waited;    /* ns, of all waits that are over */
-	u64 counted;   /* as one of its process's threads */
+	u64 waited;    /* ns, of all waits of a window that are over */
+	u32 window;    /* which one that is */
+	u32 counted;   /* in it, as one of its process's threads */
+};
+struct waiters {
+	u32 threads, window;
 };
 struct open {
 	struct key key;
@@ -59,8 +63,10 @@ struct {
 	__uint(max_entries, 16384);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u32);
-	__type(value, u32);
+	__type(value, struct waiters);
 } waiters SEC(".maps"); /* threads by process */
+
+u32 window; /* which one it is; the reader counts them */
 
 u64 followed_from; /* when waits for futexes were last begun to be followed (ns) */
 u64 lost_tasks, lost_rows, lost_threads, missed_ends;
@@ -71,7 +77,7 @@ static const struct wait no_wait;
 
 FORGETS(tasks)
 
-static const u32 no_threads;
+static const struct waiters no_threads;
 
 /* 0 in a kernel without CONFIG_SCHED_INFO. */
 static __always_inline u64 run_delay_of(struct task_struct *t)
@@ -139,10 +145,16 @@ static __always_inline u64 length_of(struct task_struct *t, struct wait *w, u64 
 	return ns > queued ? ns - queued : 0;
 }
 
-static __always_inline void count_thread(struct task_struct *t, u32 tgid)
+/* Counts a thread once a window, when its waits are so long; goes_on is how long one of them lasts by now. */
+static __always_inline void count_thread(struct wait *w, u64 goes_on)
 {
-	u32 *n = bpf_map_lookup_elem(&waiters, &tgid);
+	u32 tgid = w->key.tgid;
+	struct waiters *n;
 
+	if (w->counted || w->waited + goes_on < NOTABLE)
+		return;
+	w->counted = 1;
+	n = bpf_map_lookup_elem(&waiters, &tgid);
 	if (!n) {
 		bpf_map_update_elem(&waiters, &tgid, &no_threads, BPF_NOEXIST);
 		n = bpf_map_lookup_elem(&waiters, &tgid);
@@ -151,7 +163,21 @@ static __always_inline void count_thread(struct task_struct *t, u32 tgid)
 			return;
 		}
 	}
-	ADD(*n, 1);
+	if (n->window != window) {
+		n->window = window;
+		n->threads = 0;
+	}
+	ADD(n->threads, 1);
+}
+
+/* What was counted of a thread in an earlier window is over. */
+static __always_inline void renew(struct wait *w)
+{
+	if (w->window == window)
+		return;
+	w->window = window;
+	w->waited = 0;
+	w->counted = 0;
 }
 
 static __always_inline void end(struct task_struct *t, struct wait *w)
@@ -178,11 +204,9 @@ static __always_inline void end(struct task_struct *t, struct wait *w)
 	}
 	ADD(r->ns, ns);
 	ADD(r->count, 1);
+	renew(w);
 	w->waited += ns;
-	if (!w->counted && w->waited >= NOTABLE) {
-		w->counted = 1;
-		count_thread(t, w->key.tgid);
-	}
+	count_thread(w, 0);
 }
 
 static __always_inline int lock_begins(u64 lock, u32 flags)
@@ -206,6 +230,9 @@ static __always_inline int lock_begins(u64 lock, u32 flags)
 		kind = OTHER;
 	else
 		kind = flags & CONTENTION_MUTEX ? MUTEX : RWSEM;
+	w = task_row(&tasks, t);
+	if (w && w->since && w->lock == lock) /* the first in line for a mutex was woken, found it taken, spun in vain and sleeps on */
+		return 0;
 	w = begin(t, kind);
 	if (!w)
 		return 0;
@@ -319,10 +346,8 @@ int look(struct bpf_iter__task *ctx)
 	if (since && (w->key.kind == FUTEX ? o.suspect : task_state(t) & TASK_STATE_UNINTERRUPTIBLE)) {
 		o.key = w->key;
 		o.ns = length_of(t, w, since);
-		if (!w->counted && w->waited + o.ns >= NOTABLE) {
-			w->counted = 1;
-			count_thread(t, w->key.tgid);
-		}
+		renew(w);
+		count_thread(w, o.ns);
 	}
 	if (unseen(t, w)) {
 		o.key.tgid = t->tgid;

@@ -59,7 +59,14 @@ type locksWait struct {
 	Since    uint64
 	RunDelay uint64
 	Waited   uint64
-	Counted  uint64
+	Window   uint32
+	Counted  uint32
+}
+
+type locksWaiters struct {
+	_       structs.HostLayout
+	Threads uint32
+	Window  uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -109,6 +116,7 @@ const (
 	locksVarMissedEnds                            = "missed_ends"
 	locksVarNoOpen                                = "no_open"
 	locksVarUntyped                               = "untyped"
+	locksVarWindow                                = "window"
 )
 
 // loadLocks returns the embedded CollectionSpec for locks.
@@ -208,6 +216,7 @@ type locksVariableSpecs struct {
 	MissedEnds    *ebpf.VariableSpec `ebpf:"missed_ends"`
 	NoOpen        *ebpf.VariableSpec `ebpf:"no_open"`
 	Untyped       *ebpf.VariableSpec `ebpf:"untyped"`
+	Window        *ebpf.VariableSpec `ebpf:"window"`
 }
 
 // locksObjects contains all objects after they have been loaded into the kernel.
@@ -261,6 +270,7 @@ type locksVariables struct {
 	MissedEnds    *ebpf.Variable `ebpf:"missed_ends"`
 	NoOpen        *ebpf.Variable `ebpf:"no_open"`
 	Untyped       *ebpf.Variable `ebpf:"untyped"`
+	Window        *ebpf.Variable `ebpf:"window"`
 }
 
 // locksPrograms contains all programs after they have been loaded into the kernel.

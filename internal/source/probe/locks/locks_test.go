@@ -96,6 +96,97 @@ func TestMutexOfTheKernel(t *testing.T) {
 	}
 }
 
+// Who is first in line for a mutex is woken, finds that somebody has taken it meanwhile,
+// and sleeps on: that is one wait, as long as both together.
+func TestAMutexThatIsTakenAway(t *testing.T) {
+	const rounds, pages = 23, 4096
+	path := bpftest.File(t, pages)
+	var took time.Duration
+	w := bpftest.Observe(t, Open, func() {
+		took = 0
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		var stop atomic.Bool
+		big := bpftest.Aligned(t, pages*4096)
+		reader := onThread(func() { // has the mutex nearly all of the time, and sleeps in it
+			for !stop.Load() {
+				if _, err := unix.Read(fd, big); err != nil {
+					t.Error(err)
+				}
+				_, _ = unix.Seek(fd, 0, unix.SEEK_SET)
+			}
+		})
+		<-onThread(func() {
+			for range rounds {
+				began := time.Now()
+				if _, err := unix.Seek(fd, 0, unix.SEEK_CUR); err != nil {
+					t.Error(err)
+				}
+				took += time.Since(began)
+				time.Sleep(time.Millisecond)
+			}
+		})
+		stop.Store(true)
+		<-reader
+	})
+	in, _ := w.Sum(sample.LockWaitIn, sample.Entity{PID: os.Getpid(), Class: "lseek"})
+	t.Logf("%d calls took %v, of which they waited %g s", rounds, took, in)
+	if in < 0.9*took.Seconds()-0.002 || in > 1.5*took.Seconds() { // the reader's own calls may wait, too
+		t.Errorf("they waited %g s, want the %v that the calls took", in, took)
+	}
+}
+
+// Threads count in the window in which they waited.
+func TestThreadsOfAWindow(t *testing.T) {
+	h := host.Live()
+	h.Self = 0 // here it is this process that is looked at
+	source, err := Open(h)
+	bpftest.Need(t, "bpf", err)
+	defer source.Close()
+	r := sample.NewRecorder(time.Now())
+	path := bpftest.File(t, 16384)
+	observe := func(phase sample.Phase, waiters int) float64 {
+		t.Helper()
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		big, small := bpftest.Aligned(t, 16384*4096), bpftest.Aligned(t, 4096)
+		var all []<-chan struct{}
+		for i := range waiters {
+			buf := small
+			if i%2 == 0 { // half of them keep the others waiting for more than 10 ms
+				buf = big
+			}
+			all = append(all, onThread(func() {
+				for range 3 {
+					_, _ = unix.Seek(fd, 0, unix.SEEK_SET)
+					_, _ = unix.Read(fd, buf)
+				}
+			}))
+		}
+		for _, done := range all {
+			<-done
+		}
+		r.At(time.Now())
+		bpftest.Collect(t, source, phase, r)
+		n, _ := r.NextWindow(time.Now()).Value(sample.LockThreads, sample.Entity{PID: os.Getpid()})
+		return n
+	}
+	observe(sample.First, 0)
+	many, few := observe(sample.IntervalEnd, 12), observe(sample.IntervalEnd, 3)
+	if many < 8 || few > 3 || few < 1 {
+		t.Errorf("%g threads waited where 12 could, then %g where 3 could", many, few)
+	}
+	if none := observe(sample.IntervalEnd, 0); none != 0 {
+		t.Errorf("%g threads waited where none could", none)
+	}
+}
+
 func futex(word *uint32, op int, value uint32, timeout *unix.Timespec) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value), uintptr(unsafe.Pointer(timeout)), 0, 0)
 }

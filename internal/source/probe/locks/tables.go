@@ -64,22 +64,26 @@ func (p *Probe) waits(phase sample.Phase, into sample.Sink) error {
 	return nil
 }
 
-// waiters emits how many threads of a process waited, in the same way.
+// waiters emits how many threads of a process waited in the window, in the same way.
 func (p *Probe) waiters(phase sample.Phase, into sample.Sink) error {
 	ended := p.lookup.Ended()
 	var gone []uint32
-	err := bpf.Each(p.probe.Map("waiters"), func(tgid, n uint32) {
+	err := bpf.Each(p.probe.Map("waiters"), func(tgid uint32, w locksWaiters) {
 		is := ended(tgid)
 		if is {
 			gone = append(gone, tgid)
 		}
-		if (is || phase.Closes()) && int(tgid) != p.host.Self {
-			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(n), p.fromLock)
+		if (is || phase.Closes()) && int(tgid) != p.host.Self && w.Window == p.window {
+			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(w.Threads), p.fromLock)
 		}
 	})
 	for _, tgid := range gone {
-		_, _, e := bpf.Take[uint32, uint32](p.probe.Map("waiters"), tgid)
+		_, _, e := bpf.Take[uint32, locksWaiters](p.probe.Map("waiters"), tgid)
 		err = errors.Join(err, e)
+	}
+	if phase.Closes() {
+		p.window++
+		err = errors.Join(err, p.probe.SetVariable("window", p.window))
 	}
 	if err != nil {
 		return fmt.Errorf("reading who waited for locks: %w", err)

@@ -14,13 +14,14 @@ enum kind { RECLAIM_HOST, RECLAIM_CGROUP, COMPACT, KINDS };
 
 struct stall {
 	u64 since[KINDS]; /* ns, 0 when not inside */
-	u64 counted; /* as one of its process's threads */
+	u64 counted; /* the last window that it counted in as one of its process's threads */
 };
 struct stalls {
 	u64 ns[KINDS], count[KINDS];
 	u64 pages[KINDS]; /* reclaimed */
 	u32 kernel; /* a kernel thread: it works, it does not stall */
-	u32 threads; /* that stalled */
+	u32 threads; /* that stalled in a window */
+	u64 window; /* which one that is */
 };
 
 struct {
@@ -39,6 +40,7 @@ struct {
 } stalls SEC(".maps");
 
 u64 lost_tasks, lost_rows;
+u64 window = 1; /* which one it is; the reader counts them */
 
 static const struct stalls none;
 static const struct stall no_stall;
@@ -81,8 +83,12 @@ static __always_inline int end(enum kind kind, u64 pages)
 	if (kind != COMPACT) /* 0, which the compiler would make an operation that older kernels lack */
 		ADD(row->pages[kind], pages);
 	s->since[kind] = 0;
-	if (!s->counted) {
-		s->counted = 1;
+	if (s->counted != window) {
+		s->counted = window;
+		if (row->window != window) {
+			row->window = window;
+			row->threads = 0;
+		}
 		ADD(row->threads, 1);
 	}
 	return 0;

@@ -40,6 +40,7 @@ type Probe struct {
 	lookup *host.Lookup
 	within bool // a cgroup namespace of its own
 	sweep  bpf.Sweep
+	window uint64 // which one it is, as the programs know it
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -48,7 +49,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups()}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups(), window: 1}, nil
 }
 
 // Plan is what the probe loads.
@@ -94,6 +95,10 @@ func (p *Probe) stalls(phase sample.Phase, into sample.Sink) error {
 	ended := p.lookup.Ended()
 	err := bpf.Totals(p.probe.Map("stalls"), phase, into, func(tgid *uint32, _ *reclaimStalls) bool { return ended(*tgid) },
 		func(tgid *uint32, s *reclaimStalls, put bpf.Total) { p.emit(*tgid, s, into, put) })
+	if phase.Closes() {
+		p.window++
+		err = errors.Join(err, p.probe.SetVariable("window", p.window))
+	}
 	if err != nil {
 		return fmt.Errorf("reading the stalls in reclaim: %w", err)
 	}
@@ -105,7 +110,9 @@ func (p *Probe) emit(tgid uint32, s *reclaimStalls, into sample.Sink, put bpf.To
 	if s.Kernel != 0 || int(tgid) == p.host.Self {
 		return
 	}
-	into.Put(sample.ReclaimThreads, sample.Entity{PID: int(tgid)}, float64(s.Threads), fromReclaim)
+	if s.Window == p.window {
+		into.Put(sample.ReclaimThreads, sample.Entity{PID: int(tgid)}, float64(s.Threads), fromReclaim)
+	}
 	for kind, k := range [...]struct {
 		time, count   sample.Metric
 		class, source string

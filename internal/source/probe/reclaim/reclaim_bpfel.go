@@ -61,6 +61,7 @@ type reclaimStalls struct {
 	Pages   [3]uint64
 	Kernel  uint32
 	Threads uint32
+	Window  uint64
 }
 
 type reclaimTwiceRow struct {
@@ -95,6 +96,7 @@ const (
 	reclaimVarLostRefaults        = "lost_refaults"
 	reclaimVarLostRows            = "lost_rows"
 	reclaimVarLostTasks           = "lost_tasks"
+	reclaimVarWindow              = "window"
 )
 
 // loadReclaim returns the embedded CollectionSpec for reclaim.
@@ -174,6 +176,7 @@ type reclaimVariableSpecs struct {
 	LostRefaults  *ebpf.VariableSpec `ebpf:"lost_refaults"`
 	LostRows      *ebpf.VariableSpec `ebpf:"lost_rows"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	Window        *ebpf.VariableSpec `ebpf:"window"`
 }
 
 // reclaimObjects contains all objects after they have been loaded into the kernel.
@@ -227,6 +230,7 @@ type reclaimVariables struct {
 	LostRefaults  *ebpf.Variable `ebpf:"lost_refaults"`
 	LostRows      *ebpf.Variable `ebpf:"lost_rows"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
+	Window        *ebpf.Variable `ebpf:"window"`
 }
 
 // reclaimPrograms contains all programs after they have been loaded into the kernel.
