@@ -34,6 +34,8 @@ int COUNTING(on_delete, struct folio *folio)
 	struct task *t;
 	int kept;
 
+	if (set_aside(inode))
+		return 0;
 	wasted = use_folio(file, index, pages);
 	if (wasted && !IS_FOLIO) {
 		t = task_row(&tasks, task);

@@ -450,10 +450,13 @@ static __always_inline int added(struct inode *inode, u64 index, u32 pages)
 {
 	u64 file = file_hash(inode->i_ino, inode->i_sb->s_dev);
 	struct range r = { .file = file, .from = index, .to = index + pages - 1 };
-	struct account *a = account_of(inode, this_tgid());
+	struct account *a;
 	struct task *t;
 	u64 from, to, again;
 
+	if (set_aside(inode))
+		return 0;
+	a = account_of(inode, this_tgid());
 	if (LOOK_IS_OVER(bpf_jiffies64()))
 		return 0;
 	r.found = new_count();
