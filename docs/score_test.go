@@ -89,7 +89,7 @@ Made from space.jsonl, which ` + "`iocause lab score --seeds`" + ` wrote. The tr
 every remedy ([lab.md](lab.md#find-out-what-is-true-lab-prove)). In parentheses: 95 % confidence intervals.
 
 Scored on 2026-11-23; from odd seed 365 on, 2026-11-24; from even seed 318 on, 2026-11-25; from even seed 352 and
-odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27 (the last few in the first minutes of the 28th):
+odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27 (the last few in the first minutes of the 28th); from odd seed 1251 on, 2026-11-28:
 
 | seeds | by commit | right at first |
 |---|---|---|
@@ -129,6 +129,7 @@ odd seed 423 on, 2026-11-26; from odd seed 657 on, 2026-11-27 (the last few in t
 | odd, 885 to 955 | 17849c4d, on a quiet machine | 32 of 36 |
 | odd, 957 to 981 | 1e283061, on a quiet machine | 10 of 13 |
 | odd, 983 to 1249 | 9662764d, from 1043 on 2df590c5, others' builds stood still meanwhile; from 1079 on, and 987 and 991, 5bbd0355, on a quiet machine | 128 of 128 (987 and 991 had failed before: a test waited longest; of 1111, 1117, 1167, 1201, 1211 and 1243 nothing is proved) |
+| odd, 1251 to 1405 | e6882f42, with an agent beside it that watched and diagnosed all the time; others' builds stood still meanwhile | 74 of 75 (of 1321, 1335 and 1367 nothing is proved) |
 
 Odd seeds were scored once, but for those that the table says were scored once more; all that was looked at of them is which
 programs were wrong. Even seeds are for development: where one was wrong, the reason was fixed and the seed scored
