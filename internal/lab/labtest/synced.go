@@ -2,11 +2,12 @@ package labtest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"iocause/internal/host"
 )
 
 // Synced is a file on ext4 on a loop device of its own, whose kernel name is disk. Write
@@ -15,16 +16,21 @@ import (
 func Synced(t testing.TB) (disk string, write func(pages int)) {
 	t.Helper()
 	_, at := LoopMount(t, "ext4")
-	out, err := exec.Command("findmnt", "-n", "-o", "SOURCE", at).Output()
+	mounts, err := host.Live().Mounts()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, m := range mounts {
+		if m.Point == at {
+			disk = filepath.Base(m.Source)
+		}
 	}
 	f, err := os.Create(filepath.Join(at, "f"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return filepath.Base(strings.TrimSpace(string(out))), func(pages int) {
+	return disk, func(pages int) {
 		t.Helper()
 		for range pages {
 			if _, err := f.Write(make([]byte, 4096)); err != nil {

@@ -134,7 +134,7 @@ func TestAMutexThatIsTakenAway(t *testing.T) {
 	})
 	in, _ := w.Sum(sample.LockWaitIn, sample.Entity{PID: os.Getpid(), Class: "lseek"})
 	t.Logf("%d calls took %v, of which they waited %g s", rounds, took, in)
-	if in < 0.9*took.Seconds()-0.002 || in > 1.5*took.Seconds() { // the reader's own calls may wait, too
+	if in < 0.75*took.Seconds() || in > 1.5*took.Seconds() { // less what it waited for a processor; the reader's own calls may wait, too
 		t.Errorf("they waited %g s, want the %v that the calls took", in, took)
 	}
 }
