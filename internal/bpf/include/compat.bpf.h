@@ -203,11 +203,14 @@ static __always_inline u64 kept_start(struct request *rq)
  * 1 for a request with flushes before or after its data, or with nothing else, which the
  * block layer has taken over: it has taken them out of the request's flags, and not out of
  * its bio's. 0 for others. A branch would double what the verifier looks at, here and below.
+ * There may be no bio: what reads a pointer that is not one must be a helper or a cast, for
+ * 5.10 panics where a program that has functions of its own reads it itself (its table of
+ * places where that may happen is then searched in vain).
  */
 static __always_inline u64 flushes(struct request *rq)
 {
 	u32 flags = 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) | 1U << bpf_core_enum_value(enum req_flag_bits, __REQ_FUA);
-	u64 lost = LOOSE(struct bio, rq->bio)->bi_opf & ~rq->cmd_flags & flags;
+	u64 lost = READ(struct bio, rq->bio, bi_opf) & ~rq->cmd_flags & flags;
 
 	return (lost + 0xffffffff) >> 32;
 }
