@@ -158,6 +158,26 @@ func TestTheFooterNamesTheKeysOfWhatIsShown(t *testing.T) {
 	}
 }
 
+// The cause of what a program waits for may be a disk or a lock: where it waits is
+// named, and not that it does it to itself.
+func TestCulprit(t *testing.T) {
+	db := diagnose.Culprit{PID: 9, Comm: "db", Cgroup: "/c"}
+	for _, c := range []struct {
+		culprit  diagnose.Culprit
+		by, what string
+	}{
+		{diagnose.Culprit{PID: 9, Comm: "db", Cgroup: "/c", Device: "sdb"}, "", "device sdb"},
+		{diagnose.Culprit{PID: 9, Comm: "db", File: "/f", Device: "sdb"}, "", "file /f"},
+		{diagnose.Culprit{PID: 8, Comm: "tar", Cgroup: "/t", Device: "sdb"}, "by tar (8)", "cgroup /t"},
+		{diagnose.Culprit{Device: "md0"}, "by md0", ""},
+		{diagnose.Culprit{}, "", ""},
+	} {
+		if by, what := culprit(&c.culprit, &db); by != c.by || what != c.what {
+			t.Errorf("%+v: %q, %q", c.culprit, by, what)
+		}
+	}
+}
+
 func TestFilterAndCursor(t *testing.T) {
 	m, _ := started(busy(40))
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 30})

@@ -217,20 +217,18 @@ func who(c *diagnose.Culprit) string {
 	return text.Escape(c.Device)
 }
 
-// culprit is who is behind it, and with what; "" where that is not said.
+// culprit is who is behind it, and with what; "" where that is not said. Of what is
+// the victim's own only the place is: the cause may be a bad disk, and nothing that it
+// does.
 func culprit(c, victim *diagnose.Culprit) (by, what string) {
-	switch {
-	case *c == (diagnose.Culprit{}):
-		return "", ""
-	case c.PID != 0 && c.PID == victim.PID:
-		by = "by its own I/O"
-	default:
+	own := c.PID != 0 && c.PID == victim.PID
+	if !own && *c != (diagnose.Culprit{}) {
 		by = "by " + who(c)
 	}
 	switch {
 	case c.File != "":
 		what = "file " + text.Middle(text.Escape(c.File), 40)
-	case c.Cgroup != "" && c.Cgroup != "/" && c.PID != 0:
+	case !own && c.Cgroup != "" && c.Cgroup != "/" && c.PID != 0:
 		what = "cgroup " + text.Middle(text.Escape(c.Cgroup), 30)
 	case c.Device != "" && (c.PID != 0 || c.Comm != ""):
 		what = "device " + text.Escape(c.Device)

@@ -119,6 +119,36 @@ func TestDossierIsInert(t *testing.T) {
 	}
 }
 
+// The first screen says who or what is behind it, also without a victim or a
+// process, and blames nobody for what a disk or a lock does.
+func TestDossierNamesTheCulprit(t *testing.T) {
+	db := diagnose.Culprit{PID: 9, Comm: "db"}
+	for _, c := range []struct {
+		cause   diagnose.ID
+		victim  diagnose.Culprit
+		culprit diagnose.Culprit
+		want    string
+	}{
+		{"cpu-bound", diagnose.Culprit{}, diagnose.Culprit{PID: 7, Comm: "java"}, "Culprit: <b><bdi>java</bdi> (pid 7)</b>."},
+		{"raid-rebuilding", db, diagnose.Culprit{Device: "md0"}, "<b><bdi>db</bdi> (pid 9)</b> is held up. Where: <b><bdi>md0</bdi></b>."},
+		{"remote-server-slow", db, diagnose.Culprit{File: "/home", Device: "nfs1:/export"}, "Where: <bdi>/home</bdi> (<bdi>nfs1:/export</bdi>)."},
+		{"fuse-daemon-slow", db, diagnose.Culprit{File: "/mnt"}, "Where: <bdi>/mnt</bdi>."},
+		{"cache-squeezed", db, diagnose.Culprit{Cgroup: "/x", Device: "sda"}, "Culprit: cgroup <bdi>/x</bdi>, <b><bdi>sda</bdi></b>."},
+		{"lock-contention", db, diagnose.Culprit{PID: 9, Comm: "db", File: "/f"}, "<b><bdi>db</bdi> (pid 9)</b> is held up on <bdi>/f</bdi>."},
+		{"device-unhealthy", db, diagnose.Culprit{PID: 9, Comm: "db", Device: "sdb"}, "is held up on <b><bdi>sdb</bdi></b>."},
+		{"cpu-saturated", db, db, "<b><bdi>db</bdi> (pid 9)</b> waits for a processor."},
+		{diagnose.Healthy, diagnose.Culprit{}, db, ""},
+	} {
+		d := dossier{Page: &picture.Page{Report: &diagnose.Report{Primary: c.cause, Victim: c.victim, Findings: []diagnose.Finding{{Cause: c.cause, Culprit: c.culprit}}}}}
+		if got := d.who(); !strings.Contains(got, c.want) || c.want == "" && got != "" || strings.Contains(got, "<bdi></bdi>") {
+			t.Errorf("%s: %q, want %q", c.cause, got, c.want)
+		}
+	}
+	if got := named(&diagnose.Culprit{}); got != "the host" {
+		t.Errorf("nobody in particular is %q", got)
+	}
+}
+
 func unpacked(t *testing.T, page string) string {
 	t.Helper()
 	m := regexp.MustCompile(`<script type="application/octet-stream" id="pictures">([^<]*)</script>`).FindStringSubmatch(page)

@@ -98,70 +98,95 @@ func shareOf(of string) string {
 	return "the blocked time"
 }
 
-// who says in a sentence who waits, for how long, in what, and who is behind it.
+// who says in a sentence who waits, for how long, in what, and who or what is behind
+// it. What is the victim's own is where it waits: the cause may be a bad disk, and
+// nothing that it does.
 func (d *dossier) who() string {
 	r, f := d.Report, d.primary()
-	if r.Victim == (diagnose.Culprit{}) {
-		return ""
+	culprit := diagnose.Culprit{}
+	if f != nil && r.Primary != diagnose.Healthy {
+		culprit = f.Culprit
 	}
-	victim := r.Victim
-	text := "<b>" + named(&victim) + "</b>" + where(victim.Cgroup)
-	if w := r.VictimWaits; w != nil && w.Share >= 0.005 {
-		text += fmt.Sprintf(" is blocked <b>%s</b> of its time awake", whole(w.Share))
-		if len(w.In) > 0 && w.Seconds > 0 {
-			text += fmt.Sprintf(", %s of that in %s", whole(w.In[0].Seconds/w.Seconds), escape(inWords(w.In[0].What)))
+	own := culprit.PID == r.Victim.PID && culprit.Comm == r.Victim.Comm
+	text := ""
+	if victim := someone(&r.Victim, ""); victim != "" {
+		text = victim + waits(r)
+		if own {
+			text += place(" on ", &culprit)
 		}
-	} else {
-		text += " waits"
+		text += "."
+		if own {
+			return text
+		}
 	}
-	if victim.Device != "" {
-		text += " (device <bdi>" + escape(victim.Device) + "</bdi>)"
+	if who := someone(&culprit, r.Victim.Cgroup); who != "" {
+		text += " Culprit: " + who + place(", ", &culprit) + "."
+	} else if at := place("", &culprit); at != "" {
+		text += " Where: " + at + "."
 	}
-	text += "."
-	if f == nil || f.Culprit == (diagnose.Culprit{}) {
-		return text
+	return strings.TrimSpace(text)
+}
+
+// waits says how long the victim waits, and in what.
+func waits(r *diagnose.Report) string {
+	w := r.VictimWaits
+	switch none := w == nil || w.Share < 0.005; {
+	case none && r.Primary == diagnose.CPUSaturated:
+		return " waits for a processor"
+	case none:
+		return " is held up"
 	}
-	c := f.Culprit
-	file := c.File
-	c.File = ""
-	mine := r.Victim
-	mine.File = ""
-	switch {
-	case c == mine || c.PID == mine.PID && c.PID != 0:
-		text += " Cause: its own I/O"
-	case named(&c) != "":
-		text += " Cause: <b>" + named(&c) + "</b>" + where(c.Cgroup)
-	case c.Cgroup != "":
-		text += " Cause: cgroup <b><bdi>" + escape(c.Cgroup) + "</bdi></b>"
-	case c.Device != "":
-		text += " Cause: device <b><bdi>" + escape(c.Device) + "</bdi></b>"
+	text := fmt.Sprintf(" is blocked <b>%s</b> of its time awake", whole(w.Share))
+	if len(w.In) > 0 && w.Seconds > 0 {
+		text += fmt.Sprintf(", %s of that in %s", whole(w.In[0].Seconds/w.Seconds), escape(inWords(w.In[0].What)))
+	}
+	return text
+}
+
+// someone names the processes of a culprit and their cgroup, unless that is one that
+// was named before; "" without any.
+func someone(c *diagnose.Culprit, before string) string {
+	name := ""
+	if c.Comm != "" || c.PID != 0 {
+		name = "<b>" + named(c) + "</b>"
+	}
+	switch at := "cgroup <bdi>" + escape(c.Cgroup) + "</bdi>"; {
+	case c.Cgroup == "" || c.Cgroup == "/" || c.Cgroup == before:
+		return name
+	case name == "":
+		return at
 	default:
-		text += " Cause: "
+		return name + " in " + at
 	}
-	if file != "" {
-		text += ", file <bdi>" + escape(file) + "</bdi>"
-	}
-	return text + "."
 }
 
-func where(cgroup string) string {
-	if cgroup == "" || cgroup == "/" {
-		return ""
+// place names a file and a device behind a word, "" without either.
+func place(word string, c *diagnose.Culprit) string {
+	file, device := "<bdi>"+escape(c.File)+"</bdi>", "<bdi>"+escape(c.Device)+"</bdi>"
+	switch {
+	case c.File != "" && c.Device != "":
+		return word + file + " (" + device + ")"
+	case c.File != "":
+		return word + file
+	case c.Device != "":
+		return word + "<b>" + device + "</b>"
 	}
-	return " in cgroup <bdi>" + escape(cgroup) + "</bdi>"
+	return ""
 }
 
-// named is a process with its number.
+// named is a process with its number; without one, who waits is the host.
 func named(c *diagnose.Culprit) string {
 	switch {
 	case c.Comm != "" && c.Processes > 1:
 		return fmt.Sprintf("<bdi>%s</bdi> (%d processes)", escape(c.Comm), c.Processes)
 	case c.Comm != "" && c.PID != 0:
 		return fmt.Sprintf("<bdi>%s</bdi> (pid %d)", escape(c.Comm), c.PID)
+	case c.Comm != "":
+		return "<bdi>" + escape(c.Comm) + "</bdi>"
 	case c.PID != 0:
 		return "process " + strconv.Itoa(c.PID)
 	}
-	return "<bdi>" + escape(c.Comm) + "</bdi>"
+	return "the host"
 }
 
 // inWords is what a waiter is held up in, in plain words.
