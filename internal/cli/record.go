@@ -52,7 +52,6 @@ type recordRun struct {
 	record.Recorder
 	env  *env
 	o    *recordOptions
-	file *os.File
 	line *session.Line
 }
 
@@ -78,22 +77,18 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 			return err
 		}
 	}
-	if err := r.create(); err != nil {
+	file, err := r.create()
+	if err != nil {
 		return err
 	}
-	r.File = r.file
+	r.File = file
 	watch, stop := session.UntilInterrupt(c.Context(), func(s os.Signal) { r.Child.Signal(s) })
 	defer stop()
 	err = r.Run(watch, e.sources)
 	r.line.Erase()
-	if r.file != e.stdout {
-		err = errors.Join(err, closed(r.file, "recording"))
-	}
-	switch {
-	case r.To != nil:
+	err = errors.Join(err, file.Close())
+	if r.To != nil {
 		r.say(show.Recorded(&r.Recorder))
-	case r.file != e.stdout:
-		err = errors.Join(err, os.Remove(r.Name)) // it is empty
 	}
 	if r.Child.PID() == 0 {
 		return err
@@ -107,19 +102,18 @@ func runRecord(e *env, c *cobra.Command, o *recordOptions, args []string) (err e
 }
 
 // create makes the file.
-func (r *recordRun) create() (err error) {
+func (r *recordRun) create() (output.KeptFile, error) {
 	r.Name = r.o.output
 	if r.Name == "" {
 		r.Name = "iocause-" + r.env.host.Now().Format("20060102-150405") + recording.Suffix
 	}
-	r.file, err = output.Kept(r.env.stdout, r.Name, "recording", func(f *os.File) error {
+	return output.Kept(r.env.stdout, r.Name, "recording", func(f *os.File) error {
 		first := make([]byte, 32)
 		if n, _ := f.ReadAt(first, 0); !recording.Is(first[:n]) {
 			return recording.ErrFormat
 		}
 		return nil
 	})
-	return err
 }
 
 // say says something, if there is anything to say.

@@ -277,6 +277,21 @@ func TestRecordOverwritesOnlyRecordings(t *testing.T) {
 			t.Errorf("code %d, %q", code, notes)
 		}
 	}
+	// an earlier one stays until something is observed
+	earlier, err := os.ReadFile(path)
+	require.NoError(t, err)
+	over, end := context.WithCancel(t.Context())
+	end()
+	for _, args := range [][]string{{"record", "-o", path}, {"record", "-o", path, "--", "/etc/passwd"}} {
+		ctx := t.Context()
+		if len(args) == 3 {
+			ctx = over
+		}
+		code, _, notes := runApp(ctx, entries, args...)
+		if b, err := os.ReadFile(path); code != 1 || err != nil || !bytes.Equal(b, earlier) {
+			t.Errorf("%q: code %d, %d bytes of %d, %v, %q", args, code, len(b), len(earlier), err, notes)
+		}
+	}
 	// a command that cannot be started leaves no file behind
 	path += "3"
 	code, _, notes := runApp(t.Context(), entries, "record", "-o", path, "--", "/etc/passwd")

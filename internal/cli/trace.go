@@ -139,16 +139,15 @@ func liveTrace(e *env, c *cobra.Command, t *show.Trace, o *traceOptions) (err er
 		return err
 	}
 	options.Buffer = o.buffer << 20
-	var out *os.File
+	var out output.KeptFile
+	options.Own = trace.OutputFiles(e.host, e.stdout)
 	if o.to != "" {
 		if out, err = output.Kept(e.stdout, o.to, "trace", trace.IsFile); err != nil {
 			return err
 		}
-		if o.to != "-" {
-			defer func() { err = errors.Join(err, closed(out, "trace")) }()
-		}
+		defer func() { err = errors.Join(err, out.Close()) }()
+		options.Own = trace.OutputFiles(e.host, out.File(), e.stdout)
 	}
-	options.Own = trace.OutputFiles(e.host, out, e.stdout)
 	watch, stop := session.UntilInterrupt(c.Context(), nil)
 	defer stop()
 	l, err := trace.Open(e.host, options)
@@ -173,14 +172,6 @@ func liveTrace(e *env, c *cobra.Command, t *show.Trace, o *traceOptions) (err er
 	err = t.Ended(l.Run(watch, t.Observer, o.duration, t.File))
 	absent.Found(t.Observer.Taken() > 0)
 	return errors.Join(err, absent.Err(0))
-}
-
-// closed closes a file that was written.
-func closed(f *os.File, kind string) error {
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("writing the %s: %w", kind, err)
-	}
-	return nil
 }
 
 // readTrace sums up what a trace wrote.

@@ -93,3 +93,29 @@ func TestLeftoversGo(t *testing.T) {
 		t.Errorf("left %q", all)
 	}
 }
+
+// A file that is kept replaces an earlier one when something is written, and leaves
+// nothing behind when nothing is.
+func TestKept(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x")
+	ours := func(*os.File) error { return nil }
+	for _, c := range []struct{ write, want string }{{"", ""}, {"the first", "the first"}, {"", "the first"}, {"2nd", "2nd"}} {
+		f, err := Kept(name, "trace", ours)
+		require.NoError(t, err)
+		for i := range c.write {
+			if _, err := f.Write([]byte(c.write[i : i+1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		require.NoError(t, f.Close())
+		b, err := os.ReadFile(name)
+		if string(b) != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%q is written: %q, %v", c.write, b, err)
+		}
+	}
+	f, err := Kept(name, "trace", func(*os.File) error { return errors.New("another kind") })
+	if err == nil || f != nil {
+		t.Errorf("takes a file that is not its own: %v", err)
+	}
+}
