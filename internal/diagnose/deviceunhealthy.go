@@ -147,6 +147,6 @@ func (c *Case) sickVerdict(sick *sickness) Verdict {
 	return Verdict{
 		Answer: Yes, Confidence: conf, Weight: c.deviceWeight(), Culprit: k, Evidence: e,
 		Disprove: "another device of the same kind and without such a report is as slow under the same load",
-		Advice:   []Advice{{Do: do, Expect: "the report is gone, and requests take what they take on a healthy device", Command: command}},
+		Advice:   []Advice{Advice{Do: do, Expect: "the report is gone, and requests take what they take on a healthy device"}.with(command, sick.device)},
 	}
 }

@@ -68,14 +68,14 @@ func encryptionCPU() Cause {
 			}
 			k := c.culprit()
 			k.Device = crypt.Device
+			name := strings.TrimSpace(crypt.Label)
 			return Verdict{
 				Answer: Yes, Confidence: 0.85, Weight: c.blockedWeight() * own / whole, Culprit: k, Evidence: e,
 				Disprove: "I/O to the disk below takes as long without dm-crypt",
-				Advice: []Advice{{
-					Do:      "let dm-crypt work in the thread that reads or writes instead of handing each request to its own (no_read_workqueue, no_write_workqueue), and see that the processor's AES instructions are used",
-					Expect:  "the time in dm-crypt falls to that of the encryption alone",
-					Command: fmt.Sprintf("cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue %s; cryptsetup benchmark", strings.TrimSpace(crypt.Label)),
-				}},
+				Advice: []Advice{Advice{
+					Do:     "let dm-crypt work in the thread that reads or writes instead of handing each request to its own (no_read_workqueue, no_write_workqueue), and see that the processor's AES instructions are used",
+					Expect: "the time in dm-crypt falls to that of the encryption alone",
+				}.with(fmt.Sprintf("cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue %s; cryptsetup benchmark", name), name)},
 			}
 		},
 	}

@@ -185,7 +185,7 @@ func (c *Case) syncVerdict(a *array) Verdict {
 		Answer: Yes, Confidence: 0.90, Weight: weight, Culprit: Culprit{Device: a.name}, Evidence: e,
 		Disprove: "the victim's requests take as long while the " + a.action + " is paused (echo frozen > sync_action)",
 		Advice: []Advice{c.promise(c.without(weight)).advise(do, expect).with(
-			fmt.Sprintf("echo 10000 > /sys/block/%s/md/sync_speed_max", a.name))},
+			fmt.Sprintf("echo 10000 > /sys/block/%s/md/sync_speed_max", a.name), a.name)},
 	}
 }
 
@@ -202,10 +202,9 @@ func (c *Case) reconstructVerdict(a *array) Verdict {
 			c.figureOf("bytes read from its disks for each byte read", a.amplified, "count", sample.DiskReadBytes, of),
 		},
 		Disprove: "reads are as slow once the array has all its disks again",
-		Advice: []Advice{{
-			Do:      "replace the missing disk of " + a.name + " (" + a.kind + "): what it held is computed from all the others for each read",
-			Expect:  "one read for each read; while it is rebuilt the disks are busier still",
-			Command: "mdadm --detail /dev/" + a.name,
-		}},
+		Advice: []Advice{Advice{
+			Do:     "replace the missing disk of " + a.name + " (" + a.kind + "): what it held is computed from all the others for each read",
+			Expect: "one read for each read; while it is rebuilt the disks are busier still",
+		}.with("mdadm --detail /dev/"+a.name, a.name)},
 	}
 }

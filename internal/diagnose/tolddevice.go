@@ -107,11 +107,10 @@ func (c *Case) toldSyncing(a *array) Verdict {
 	case !c.suffers() && !c.toldBlind():
 		return no("a " + a.action + " of " + a.name + " is running, but the text shows that nobody waits for I/O")
 	}
-	v.Advice = []Advice{{
-		Do:      "wait until it is done, or lower its speed (sync_speed_max, KiB a second and disk); a check can be stopped (echo idle > sync_action)",
-		Expect:  "other requests no longer wait behind it; it takes longer",
-		Command: "echo 10000 > /sys/block/" + a.name + "/md/sync_speed_max",
-	}}
+	v.Advice = []Advice{Advice{
+		Do:     "wait until it is done, or lower its speed (sync_speed_max, KiB a second and disk); a check can be stopped (echo idle > sync_action)",
+		Expect: "other requests no longer wait behind it; it takes longer",
+	}.with("echo 10000 > /sys/block/"+a.name+"/md/sync_speed_max", a.name)}
 	if a.kind == "zfs" {
 		v.Advice[0].Do, v.Advice[0].Command = "wait until it is done; a scrub can be paused (zpool scrub -p), a resilver takes less of the disks with a smaller zfs_resilver_min_time_ms", "zpool status"
 	}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"iocause/internal/sample"
 )
@@ -108,9 +109,11 @@ func (c *Case) cacheOffVerdict(device string, l *load, wait float64) Verdict {
 
 func (c *Case) cacheOnCommand(device string) string {
 	switch {
-	case len(device) > 4 && device[:4] == "nvme":
+	case !typeable(device):
+		return ""
+	case strings.HasPrefix(device, "nvme"):
 		return "nvme set-feature /dev/" + device + " --feature-id 6 --value 1"
-	case device[:2] == "vd":
+	case strings.HasPrefix(device, "vd"):
 		return "echo 'write back' > /sys/block/" + device + "/cache_type"
 	}
 	return "hdparm -W1 /dev/" + device
