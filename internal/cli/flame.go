@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,10 +10,8 @@ import (
 	"iocause/internal/ask"
 	"iocause/internal/output"
 	"iocause/internal/present/folded"
-	"iocause/internal/present/html"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
-	"iocause/internal/store/whole"
 	"iocause/internal/tool/read"
 )
 
@@ -71,6 +68,9 @@ func (k *flameAsk) check(files int) error {
 	if k.format == "folded" && files > 1 {
 		return &ask.Error{Err: errors.New("reading --format: a comparison is written as a page only"), Next: "leave --format out"}
 	}
+	if k.format == "folded" {
+		return nil // no file is written
+	}
 	if err := output.CheckProfile(k.output); err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func flameDiff(s streams, args []string, o *flameAsk) error {
 	if err := read.Beside(before, after, args[0], args[1]); err != nil {
 		return err
 	}
-	if err := whole.Shown(o.output, func(w io.Writer) error { return html.WriteDiff(w, after, before) }); err != nil {
-		return fmt.Errorf("writing %s: %w", o.output, err)
+	if err := output.Changes(o.output, after, before); err != nil {
+		return err
 	}
 	fmt.Fprintf(s.stderr, "iocause: wrote %s: %s before, %s after\n", text.Escape(o.output), output.Weight(before), output.Weight(after))
 	return nil

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,23 +31,14 @@ func CheckPage(stdout any, name string) error {
 	if dir := filepath.Dir(name); !console.IsDirectory(dir) {
 		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a directory", dir), Next: "create it, or choose another"}
 	}
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("examining %s: %w; give another name", name, err)
-	}
-	defer f.Close()
-	first := make([]byte, 1024)
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		n, _ := io.ReadFull(f, first)
-		if n == 0 || bytes.Contains(first[:n], []byte(html.DossierMark)) || bytes.Contains(first[:n], []byte(html.ReportMark)) {
-			return nil
-		}
-	}
-	return fmt.Errorf("making the page %q: it exists already and is not a report of iocause; give another name", name)
+	return free(name, "a report", func(first []byte) bool {
+		return isPage(first, html.DossierMark) || isPage(first, html.ReportMark)
+	})
+}
+
+// isPage tells whether a page begins with a mark of ours.
+func isPage(first []byte, mark string) bool {
+	return bytes.Contains(first[:min(len(first), 1024)], []byte(mark))
 }
 
 // Page writes a page that nobody else may read.
@@ -66,10 +55,18 @@ func private(stdout, notes io.Writer, name string, write func(io.Writer) error) 
 	if name == "-" {
 		return write(stdout)
 	}
+	if err := save(name, write); err != nil {
+		return err
+	}
+	fmt.Fprintf(notes, "iocause: wrote %s; open it in a browser. It holds names of hosts, processes, files or cgroups\n", text.Escape(name))
+	return nil
+}
+
+// save writes a file that nobody else may read: it holds names.
+func save(name string, write func(io.Writer) error) error {
 	const mode = 0o600
 	if err := whole.Write(name, mode, write); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	fmt.Fprintf(notes, "iocause: wrote %s; open it in a browser. It holds names of hosts, processes, files or cgroups\n", text.Escape(name))
 	return nil
 }

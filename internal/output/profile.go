@@ -3,6 +3,7 @@
 package output
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,64 +16,75 @@ import (
 	"iocause/internal/present/pprof"
 	"iocause/internal/present/text"
 	"iocause/internal/sample"
-	"iocause/internal/store/whole"
 	"iocause/internal/table"
 )
 
-// writers are the forms of a profile, by the end of the file's name.
-func writers() map[string]func(io.Writer, *sample.Profile) error {
-	return map[string]func(io.Writer, *sample.Profile) error{
-		".html":   html.Write,
-		".svg":    html.WriteSVG,
-		".pb.gz":  pprof.Write,
-		".folded": folded.Write,
+// A form is how a profile is written, and how a file begins that was written so.
+type form struct {
+	write func(io.Writer, *sample.Profile) error
+	ours  func(first []byte) bool
+}
+
+// forms are those of a profile, by the end of the file's name.
+func forms() map[string]form {
+	return map[string]form{
+		".html":   {html.Write, func(first []byte) bool { return isPage(first, html.ReportMark) }},
+		".svg":    {html.WriteSVG, func(first []byte) bool { return bytes.HasPrefix(first, []byte(html.SVGMark)) }},
+		".pb.gz":  {pprof.Write, pprof.IsOurs},
+		".folded": {folded.Write, folded.Is},
 	}
 }
 
-// writerOf is the form that a file's name asks for.
-func writerOf(name string) func(io.Writer, *sample.Profile) error {
+// formOf is the form that a file's name asks for, and whether it asks for one.
+func formOf(name string) (form, bool) {
 	if name == "-" {
-		return folded.Write
+		name = ".folded"
 	}
-	for end, w := range writers() {
+	for end, f := range forms() {
 		if strings.HasSuffix(name, end) {
-			return w
+			return f, true
 		}
 	}
-	return nil
+	return form{}, false
 }
 
-// CheckProfile refuses names whose form cannot be told, before time is spent,
-// and places that cannot be written.
+// CheckProfile refuses, before time is spent, names whose form cannot be told, places
+// that cannot be written, and files that are no earlier ones of that form.
 func CheckProfile(name string) error {
 	if name == "" || name == "-" {
 		return nil
 	}
-	if writerOf(name) == nil {
+	f, ok := formOf(name)
+	if !ok {
 		return &ask.Error{Err: fmt.Errorf("reading --output: %q does not end in a known format", name),
 			Next: "end it in .html, .svg, .pb.gz or .folded, or give - for folded text"}
 	}
 	if dir := filepath.Dir(name); !console.IsDirectory(dir) {
 		return &ask.Error{Err: fmt.Errorf("reading --output: %q is not a directory", dir), Next: "create it, or choose another"}
 	}
-	return nil
+	return free(name, "a profile", f.ours)
 }
 
 // Profile writes a profile to a file, or folded to standard output. The
 // file appears whole or not at all.
 func Profile(stdout, notes io.Writer, p *sample.Profile, name string) error {
-	write := writerOf(name)
+	f, _ := formOf(name)
 	for _, note := range p.Notes {
 		fmt.Fprintln(notes, "iocause: "+text.Escape(note))
 	}
 	if name == "-" {
-		return write(stdout, p)
+		return f.write(stdout, p)
 	}
-	if err := whole.Shown(name, func(w io.Writer) error { return write(w, p) }); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+	if err := save(name, func(w io.Writer) error { return f.write(w, p) }); err != nil {
+		return err
 	}
 	fmt.Fprintf(notes, "iocause: wrote %s: %s, %s in all\n", text.Escape(name), sample.Counted(len(p.Stacks), "stack"), Weight(p))
 	return nil
+}
+
+// Changes writes what changed between two profiles as a page.
+func Changes(name string, after, before *sample.Profile) error {
+	return save(name, func(w io.Writer) error { return html.WriteDiff(w, after, before) })
 }
 
 // Weight is what all stacks weigh together, for people.

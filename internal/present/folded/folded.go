@@ -11,6 +11,7 @@ package folded
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -77,6 +78,14 @@ func write(w io.Writer, all []stack, inTime bool) error {
 		return fmt.Errorf("writing folded stacks: %w", err)
 	}
 	return nil
+}
+
+// Is tells from its beginning whether a file holds folded stacks, whoever wrote them.
+func Is(first []byte) bool {
+	line, _, whole := bytes.Cut(first, []byte("\n"))
+	blank := bytes.LastIndexByte(line, ' ')
+	_, err := strconv.ParseUint(string(line[blank+1:]), 10, 64)
+	return whole && blank > 0 && err == nil
 }
 
 const samples = "samples"

@@ -12,6 +12,9 @@ import (
 	"iocause/internal/sample"
 )
 
+// SVGMark begins every picture that WriteSVG wrote.
+const SVGMark = `<svg class="flames" xmlns="http://www.w3.org/2000/svg"`
+
 // Measures of the picture, in its own units.
 const (
 	svgWidth  = 1200
@@ -68,7 +71,7 @@ func drawFlames(out io.Writer, p *sample.Profile, id string, least float64, styl
 	if script != "" {
 		height += 14 // for a line on what is pointed at
 	}
-	fmt.Fprintf(out, `<svg class="flames" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="%s">
+	fmt.Fprintf(out, SVGMark+` viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="%s">
 <title id="%s">%s</title>
 %s<text class="label" x="4" y="18" font-size="15">%s</text>
 `, svgWidth, height, svgWidth, height, id, id, escape(p.Title), style, escape(p.Title))

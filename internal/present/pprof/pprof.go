@@ -4,6 +4,9 @@
 package pprof
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -56,10 +59,21 @@ func Write(w io.Writer, p *sample.Profile) error {
 	if err := out.CheckValid(); err != nil {
 		return fmt.Errorf("making a pprof profile: %w", err)
 	}
-	if err := out.Write(w); err != nil {
+	z := gzip.NewWriter(w)
+	z.Comment = mark
+	if err := errors.Join(out.WriteUncompressed(z), z.Close()); err != nil {
 		return fmt.Errorf("writing a pprof profile: %w", err)
 	}
 	return nil
+}
+
+// mark is in the head of the packed file, which readers of profiles pass over.
+const mark = "iocause"
+
+// IsOurs tells from its beginning whether a file was written by Write.
+func IsOurs(first []byte) bool {
+	z, err := gzip.NewReader(bytes.NewReader(first))
+	return err == nil && z.Comment == mark
 }
 
 type builder struct {

@@ -25,20 +25,6 @@ func Write(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	return err
 }
 
-// Shown writes a file for everybody to read, that appears whole or not at all. What is no regular
-// file (/dev/stdout) is written to directly.
-func Shown(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	const readable = 0o644
-	return Write(name, readable, write)
-}
-
 // Create puts a file where none is: else the error is fs.ErrExist. there tells
 // whether the file is in its place; with an error, too, when the folder could
 // not be brought to the disk.
