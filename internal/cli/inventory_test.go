@@ -96,6 +96,9 @@ func TestRecordingsAreAnsweredOrRefused(t *testing.T) {
 		if refused == answers[name] {
 			t.Errorf("%s: answers %v, refuses %v", name, answers[name], refused)
 		}
+		if _, help, _ := runApp(t.Context(), nil, name, "--help"); strings.Contains(help, "replay a file of") == refused {
+			t.Errorf("%s: refuses recordings %v, and its help says\n%s", name, refused, help)
+		}
 		args := []string{name, "--recording", "/nowhere/x.iocause"}
 		code, out, stderr := runApp(t.Context(), source.List(), args...)
 		if want := "opening the recording: open /nowhere/x.iocause"; code != exitFailed || out != "" || !strings.Contains(stderr, want) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iocause/internal/ask"
+	"iocause/internal/incident"
 	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/version"
@@ -19,9 +20,13 @@ type playback struct {
 }
 
 func (p *playback) bind(c *cobra.Command) {
+	of, in, also := "replay a file of 'iocause record', an incident (its number or file), or an agent's directory", "the recording or else in the agent's history", "; +30s in a recording"
+	if incident.ViewOf(c.Name()).Lacking != "" { // what it shows is in no recording
+		of, in, also = "show what an incident kept (its number or file), or the newest in an agent's directory", "the agent's history, for its newest incident", ""
+	}
 	f := c.Flags()
-	f.StringVar(&p.file, "recording", "", "replay a file of 'iocause record', an incident\n(its number or file), or an agent's directory")
-	f.StringVar(&p.from, "from", "", "start there, in the recording or else in the\nagent's history: 14:00, \"yesterday 14:00\",\n\"10m ago\", RFC 3339; +30s in a recording")
+	f.StringVar(&p.file, "recording", "", of)
+	f.StringVar(&p.from, "from", "", "start there, in "+in+": 14:00, \"yesterday 14:00\", \"10m ago\", RFC 3339"+also)
 	f.StringVar(&p.to, "to", "", "end there")
 	f.StringVar(&p.dir, "dir", stateDir, "the agent's directory")
 }
