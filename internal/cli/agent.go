@@ -39,7 +39,7 @@ func newAgentCommand(e *env) *cobra.Command {
 	f.StringVar(&o.config, "config", "", "configuration file (YAML)")
 	f.StringVar(&o.dir, "dir", "", "directory of the history (/var/lib/iocause)")
 	f.Var(ask.TimeIn(&o.interval, 0).From(agent.ShortestInterval, "give a time such as 1s"), "interval", "time between two readings (1s)")
-	f.StringVar(&o.listen, "listen", "", "address for scrapers and queries, none to\nlisten nowhere (127.0.0.1:9464)")
+	f.StringVar(&o.listen, "listen", "", "address for scrapers and queries, none to listen nowhere (127.0.0.1:9464)")
 	f.BoolVar(&o.check, "check-config", false, "check the configuration and exit")
 	return c
 }

@@ -43,7 +43,7 @@ func newBaselineCommand(e *env) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", stateDir, "the agent's directory")
-	f.StringVar(&o.day, "day", "today", "day to draw: today, yesterday\nor a date, 2026-11-03")
+	f.StringVar(&o.day, "day", "today", "day to draw: today, yesterday or a date, 2026-11-03")
 	f.Var(ask.Formats(&o.format, "json"), "format", "text or json")
 	return c
 }

@@ -18,7 +18,7 @@ const exitFound = 3
 type failOn []string
 
 func (f *failOn) bind(c *cobra.Command) {
-	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "exit with status 3 if this is the answer: a cause,\n\"problem\" for any cause, \"cannot-tell\"")
+	c.Flags().StringSliceVar((*[]string)(f), "fail-on", nil, "exit with status 3 if this is the answer: a cause, \"problem\" for any cause, \"cannot-tell\"")
 }
 
 // check refuses what can never be an answer.

@@ -52,14 +52,14 @@ func newFlameCommand(e *env) *cobra.Command {
 		},
 	}
 	o.bind(c, ".html, .svg, ...")
-	c.Flags().Var(ask.OneOf(&o.format, "", "folded"), "format", "folded: stacks to standard output, as\nstackcollapse-perf.pl")
+	c.Flags().Var(ask.OneOf(&o.format, "", "folded"), "format", "folded: stacks to standard output, as stackcollapse-perf.pl")
 	c.AddCommand(newFlameDiffCommand(e))
 	return c
 }
 
 func (k *flameAsk) bind(c *cobra.Command, ends string) {
 	c.Flags().StringVarP(&k.output, "output", "o", "flame.html", "file to write, "+ends)
-	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value\nof pprof to draw (default the first; of pprof its own)")
+	c.Flags().StringVar(&k.event, "event", "", "event of perf's text, map of bpftrace (@NAME) or value of pprof to draw (default the first; of pprof its own)")
 	c.Flags().Var(ask.OneOf(&k.by, "time", "time", "count"), "by", "weight of thread switches: time, count")
 }
 

@@ -56,7 +56,7 @@ func newFleetCommand(e *env) *cobra.Command {
 		return nil
 	}
 	page, o := newFleetPart(e, "report --url URL -o FILE.html [flags]", "All of it as a page", nil)
-	page.Flags().StringVarP(&o.output, "output", "o", "iocause-fleet.html", "file to write;\n- is stdout")
+	page.Flags().StringVarP(&o.output, "output", "o", "iocause-fleet.html", "file to write; - is stdout")
 	c.AddCommand(both, page, newFleetFetch(e))
 	return c
 }
@@ -69,7 +69,7 @@ func newFleetFetch(e *env) *cobra.Command {
 	f.Var(ask.TimeIn(&o.Length, 10*time.Second).From(time.Second, goodLength), "duration", "how long all probes watch, at most 1m")
 	f.StringVarP(&o.Output, "output", "o", "fetched.iocause", "file to write")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the agent's token")
-	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the agent's with\n(default: the system's)")
+	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the agent's with (default: the system's)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.Host = args[0]
 		ctx, stop := session.UntilInterrupt(c.Context(), nil)
@@ -101,7 +101,7 @@ func newFleetPart(e *env, use, short string, answer fleetAnswer) (*cobra.Command
 	f.StringVar(&o.Match, "match", "", "only series with these labels, e.g. zone=\"a\"")
 	f.StringVar(&o.HostLabel, "host-label", "instance", "label that tells hosts apart")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with a bearer token")
-	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the store's with\n(default: the system's)")
+	f.StringVar(&o.CAFile, "ca-file", "", "CA certificates to check the store's with (default: the system's)")
 	f.Var(ask.TimeIn(&o.Timeout, time.Minute), "timeout", "longest wait for one answer")
 	if answer == nil {
 		return c, o

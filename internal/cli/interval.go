@@ -39,7 +39,7 @@ func (o *intervals) bind(c *cobra.Command, sort string, more ...string) {
 	f.StringVar(&o.sort, "sort", sort, "sort by column (JSON name)")
 	help := "text, json or csv (the first table)"
 	if len(more) > 0 {
-		help = "text, json, csv (the first table)\nor " + ask.Or(more)
+		help = "text, json, csv (the first table) or " + ask.Or(more)
 	}
 	f.Var(ask.Formats(&o.format, append([]string{"json", "csv"}, more...)...), "format", help)
 	f.BoolVarP(&o.stamp, "timestamps", "t", false, "print the time of every interval")

@@ -32,7 +32,7 @@ func newLabProveCommand(e *env) *cobra.Command {
 		RunE:  func(c *cobra.Command, args []string) error { return runLabProve(e, c, o, args[0]) },
 	}
 	o.bind(c)
-	c.Flags().BoolVar(&o.named, "if-named", false, "diagnose up to four times, and try the\nremedies only if a cause is named")
+	c.Flags().BoolVar(&o.named, "if-named", false, "diagnose up to four times, and try the remedies only if a cause is named")
 	return c
 }
 

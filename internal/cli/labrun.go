@@ -52,8 +52,8 @@ func newLabRunCommand(e *env) *cobra.Command {
 	f.Var(ask.NumberIn(&o.repeat, 0, 0, 100), "repeat", "number of repeats (default: from the file)")
 	f.StringVar(&o.out, "out", "", "`directory` to create for results (default: NAME-TIME)")
 	f.Var(ask.TimeIn(&o.duration, 0), "duration", "how long the loads of the last phase go on")
-	f.Var(ask.TimeIn(&o.window, 0).From(lab.LeastWindow, "give 100ms or more"), "window", "length of a row of series.csv (default: 250ms, or more\nfor hours)")
-	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it\n(default: $IOCAUSE_LAB_DIR or /var/tmp)")
+	f.Var(ask.TimeIn(&o.window, 0).From(lab.LeastWindow, "give 100ms or more"), "window", "length of a row of series.csv (default: 250ms, or more for hours)")
+	f.StringVar(&o.dir, "scratch", "", "`directory` for test files, with a disk under it (default: $IOCAUSE_LAB_DIR or /var/tmp)")
 	return c
 }
 

@@ -23,7 +23,7 @@ func newLabVerifyCommand(e *env) *cobra.Command {
 		RunE:  func(c *cobra.Command, args []string) error { return runLabVerify(e, c, o, dir, args[0]) },
 	}
 	o.bind(c)
-	c.Flags().StringVar(&dir, "dir", "", "directory to keep the result in, for 'iocause advice'\n(none: it is only shown)")
+	c.Flags().StringVar(&dir, "dir", "", "directory to keep the result in, for 'iocause advice' (none: it is only shown)")
 	return c
 }
 

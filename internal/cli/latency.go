@@ -39,7 +39,7 @@ func newLatencyCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringSliceVar(&o.calls, "syscall", nil, "only these calls, by name or number, or all")
 	f.BoolVar(&o.parts, "parts", false, "also show the percentiles of every part")
-	f.Var(ask.TimeIn(&o.slow, latency.DefaultSlow), "slow", "keep stacks of calls this long or longer;\n0: none")
+	f.Var(ask.TimeIn(&o.slow, latency.DefaultSlow), "slow", "keep stacks of calls this long or longer; 0: none")
 	f.IntVar(&o.filter.PID, "pid", 0, "only calls of this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "only calls of processes of this name")
 	o.playback.bind(c)

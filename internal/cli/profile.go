@@ -44,12 +44,12 @@ func (o *profileOptions) bind(c *cobra.Command, verb string) {
 // bindOutput adds the flags of what is written; more are formats that one has alone.
 func (o *profileOptions) bindOutput(c *cobra.Command, more ...string) {
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph),\n.pb.gz (pprof) or .folded file; - for stdout")
+	f.StringVarP(&o.output, "output", "o", "", "write all to a .html or .svg (flame graph), .pb.gz (pprof) or .folded file; - for stdout")
 	f.Var(ask.RowsIn(&o.show.top, 20), "top", "rows of the table, 0 for all")
 	f.StringVar(&o.show.sort, "sort", "time_s", "column to sort by")
 	help := "of the table: text, json or csv"
 	if len(more) > 0 {
-		help += ";\nor of all: " + ask.Or(more)
+		help += "; or of all: " + ask.Or(more)
 	}
 	f.Var(ask.Formats(&o.show.format, append([]string{"json", "csv"}, more...)...), "format", help)
 }

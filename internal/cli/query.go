@@ -38,7 +38,7 @@ func newQueryCommand(e *env) *cobra.Command {
 	f.StringVar(&o.dir, "dir", agent.DefaultConfig().Dir, "directory of the recording")
 	f.StringVar(&o.from, "from", "", "start of the time range")
 	f.StringVar(&o.to, "to", "", "its end (default: end of the history)")
-	f.Var(ask.TimeIn(&o.step, 0), "step", "time between points (default: 120 points;\nraised above 11000)")
+	f.Var(ask.TimeIn(&o.step, 0), "step", "time between points (default: 120 points; raised above 11000)")
 	f.Var(ask.Formats(&o.format, "json", "csv"), "format", "text, json or csv")
 	f.BoolVar(&o.list, "list", false, "list all series with their meaning")
 	return c

@@ -41,9 +41,9 @@ func newRecordCommand(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runRecord(e, c, o, args) },
 	}
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME"+recording.Suffix+")")
+	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout (default iocause-TIME"+recording.Suffix+")")
 	f.Var(ask.TimeIn(&o.interval, time.Second).From(shortest, "give 100ms or more; 1s is a good start"), "interval", "length of a window")
-	f.Var(ask.TimeIn(&o.duration, 0).From(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0: until Ctrl-C or the end of\nCOMMAND")
+	f.Var(ask.TimeIn(&o.duration, 0).From(shortest, "give 100ms or more, or 0 for no limit"), "duration", "how long to record; 0: until Ctrl-C or the end of COMMAND")
 	return c
 }
 

@@ -34,8 +34,8 @@ func newReportCommand(e *env) *cobra.Command {
 		RunE:  func(c *cobra.Command, args []string) error { return runReport(e, c, o, args) },
 	}
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout\n(default iocause-TIME.html)")
-	f.Var(ask.OneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or to standard output: json or csv (cells of\nthe latency heat maps), perfetto (time\nseries)")
+	f.StringVarP(&o.output, "output", "o", "", "file to write; - is stdout (default iocause-TIME.html)")
+	f.Var(ask.OneOf(&o.format, "html", "html", "json", "csv", "perfetto"), "format", "html; or to standard output: json or csv (cells of the latency heat maps), perfetto (time series)")
 	f.IntVar(&o.filter.PID, "pid", 0, "limit it to this process")
 	f.StringVar(&o.filter.Comm, "comm", "", "limit it to processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "limit it to processes in and below this cgroup")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"iocause/internal/bpf"
 	"iocause/internal/diagnose"
@@ -218,6 +219,11 @@ func TestEveryHelpEndsInExamples(t *testing.T) {
 				t.Errorf("%q: %q is %d columns wide", args, line, len(line))
 			}
 		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if strings.Contains(f.Usage, "\n") {
+				t.Errorf("%q: the text of --%s breaks its lines itself: %q", args, f.Name, f.Usage)
+			}
+		})
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}

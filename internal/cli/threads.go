@@ -42,7 +42,7 @@ func newThreadsCommand(e *env) *cobra.Command {
 	f.Var(ask.OneOf(&o.by, "thread", threads.Groupings()...), "by", "thread, process, comm or cgroup")
 	f.BoolVar(&o.histogram, "histogram", false, "also show how long the waits of each state were")
 	f.IntVar(&o.filter.PID, "pid", 0, "only threads of this process")
-	f.StringVar(&o.filter.Comm, "comm", "", "only threads of this name, or of processes of this\nname")
+	f.StringVar(&o.filter.Comm, "comm", "", "only threads of this name, or of processes of this name")
 	f.StringVar(&o.filter.Cgroup, "cgroup", "", "only threads in and below this cgroup")
 	o.playback.bind(c)
 	return c

@@ -14,7 +14,6 @@ import (
 	"iocause/internal/console"
 	"iocause/internal/diagnose"
 	"iocause/internal/filters"
-	"iocause/internal/present/text"
 	"iocause/internal/replay"
 	"iocause/internal/sample"
 	"iocause/internal/session"
@@ -42,11 +41,11 @@ func newToolCommand(e *env, t *view.Tool) *cobra.Command {
 	}
 	f := c.Flags()
 	if len(t.By) > 0 {
-		f.Var(ask.OneOf(&o.by, t.By[0], t.By...), "by", strings.Join(text.Wrap(strings.Join(append([]string{t.By[0] + " (default)"}, t.By[1:]...), ", "), 50), "\n"))
+		f.Var(ask.OneOf(&o.by, t.By[0], t.By...), "by", strings.Join(append([]string{t.By[0] + " (default)"}, t.By[1:]...), ", "))
 		f.Lookup("by").DefValue = "" // said already, in fewer columns
 	}
 	if t.Slow {
-		f.Var(ask.TimeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited this long\nor longer")
+		f.Var(ask.TimeIn(&o.slow, pagecache.Slow), "slow", "count accesses that waited this long or longer")
 	}
 	o.filter.bind(c)
 	bindFile(c, &o.file)
