@@ -56,6 +56,6 @@ func openPlayback(e *env, p *playback, ofProbes bool) (*replay.Playback, error) 
 // newOpener opens what was kept. dir is the agent's directory.
 func newOpener(e *env, dir string) *replay.Opener {
 	return &replay.Opener{Dir: dir, Program: version.Program(), Now: e.host.Now, Note: func(err error) {
-		fmt.Fprintf(e.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err))
+		fmt.Fprintf(e.stderr, "iocause: %s%s\n", text.Escape(err.Error()), asRoot(err, os.Geteuid()))
 	}}
 }

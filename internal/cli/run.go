@@ -80,7 +80,7 @@ func runLine(ctx context.Context, e *env, args []string) int {
 	for i := range lines { // names of files are in errors as they are
 		lines[i] = text.Escape(lines[i])
 	}
-	fmt.Fprintf(e.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err))
+	fmt.Fprintf(e.stderr, "iocause: %s%s\n", strings.Join(lines, "\n"), asRoot(err, os.Geteuid()))
 	var bad *ask.Error
 	if errors.As(err, &bad) {
 		return exitUsage
@@ -88,9 +88,9 @@ func runLine(ctx context.Context, e *env, args []string) int {
 	return exitFailed
 }
 
-// asRoot is the advice for who may not read something.
-func asRoot(err error) string {
-	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 && !strings.Contains(err.Error(), "root") {
+// asRoot is the advice for a user who may not read something.
+func asRoot(err error, user int) string {
+	if errors.Is(err, fs.ErrPermission) && user != 0 && !strings.Contains(err.Error(), "as root") {
 		return "; run it as root"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -229,6 +230,25 @@ func TestEveryHelpEndsInExamples(t *testing.T) {
 		}
 	}
 	walk(newRootCommand(&env{host: host.Live()}))
+}
+
+// Advice is not given twice, and a folder named root is no advice.
+func TestAsRoot(t *testing.T) {
+	denied := func(what string) error { return fmt.Errorf("%s: %w", what, fs.ErrPermission) }
+	for _, c := range []struct {
+		err  error
+		user int
+		want string
+	}{
+		{denied("open /root/night.iocause"), 1000, "; run it as root"},
+		{denied("open /root/night.iocause"), 0, ""},
+		{denied("the kernel hides its addresses: run as root"), 1000, ""},
+		{fs.ErrNotExist, 1000, ""},
+	} {
+		if got := asRoot(c.err, c.user); got != c.want {
+			t.Errorf("%v, user %d: %q", c.err, c.user, got)
+		}
+	}
 }
 
 func TestVersion(t *testing.T) {
