@@ -147,13 +147,17 @@ func CheckSort(columns []table.Column, sort string) error {
 	return nil
 }
 
-// WriteCSV writes a head and rows. Names in them stand as they are: CSV is for
-// programs.
+// WriteCSV writes a head and rows. Names in them are escaped as everywhere: CSV is for
+// programs, but a terminal shows it, too.
 func WriteCSV(to io.Writer, head []string, rows iter.Seq[[]string]) error {
 	out := csv.NewWriter(to)
 	errs := []error{out.Write(head)}
 	for row := range rows {
-		errs = append(errs, out.Write(row))
+		escaped := make([]string, len(row))
+		for i := range row {
+			escaped[i] = text.Escape(row[i])
+		}
+		errs = append(errs, out.Write(escaped))
 	}
 	out.Flush()
 	if err := errors.Join(append(errs, out.Error())...); err != nil {
