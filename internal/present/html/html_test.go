@@ -33,6 +33,24 @@ func some() *sample.Profile {
 	}
 }
 
+// Times are written as people read them, however long or short.
+func TestTimesOfFlames(t *testing.T) {
+	p := &sample.Profile{Title: "waits", Counts: "waits", Begin: time.Unix(1700000000, 0), Length: 20 * time.Minute,
+		Stacks: []sample.Stack{{Process: "cat", Time: 12346 * time.Second, Count: 1}}}
+	var page, picture bytes.Buffer
+	require.NoError(t, Write(&page, p))
+	require.NoError(t, WriteSVG(&picture, p))
+	if !strings.Contains(page.String(), "watched for 20 min") {
+		t.Errorf("the page does not say for how long: %s", regexp.MustCompile(`watched[^<]*`).FindString(page.String()))
+	}
+	if !strings.Contains(picture.String(), "cat: 3.43 h, 100.0 %") {
+		t.Errorf("tooltip %s", regexp.MustCompile(`cat: [^<]*`).FindString(picture.String()))
+	}
+	if got := amount(45000, ""); got != "45 us" {
+		t.Errorf("45 us are %q", got)
+	}
+}
+
 var dataBlock = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
 
 func read(t *testing.T, page string) document {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 //go:embed flame.html
@@ -70,7 +71,7 @@ func write(w io.Writer, p, before *sample.Profile) error {
 	}
 	when := ""
 	if !p.Begin.IsZero() {
-		when = p.Begin.Format("2006-01-02 15:04:05 -0700") + fmt.Sprintf(", watched for %.3g s", p.Length.Seconds())
+		when = p.Begin.Format("2006-01-02 15:04:05 -0700") + ", watched for " + table.Duration(p.Length.Seconds())
 	}
 	_, err = strings.NewReplacer(
 		"{{title}}", html.EscapeString(plain(title)),

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"iocause/internal/sample"
+	"iocause/internal/table"
 )
 
 // SVGMark begins every picture that WriteSVG wrote.
@@ -168,7 +169,7 @@ func amount(n int64, unit string) string {
 	if unit != "" {
 		return strconv.FormatInt(n, 10) + " " + unit
 	}
-	return strconv.FormatFloat(float64(n)/1e9, 'g', 4, 64) + " s"
+	return table.Duration(float64(n) / 1e9)
 }
 
 func short(s string, letters int) string {
