@@ -59,7 +59,7 @@ What the maps of each probe take in the kernel when they are full, from the comm
 
 - Maps of one row for each thread that was seen (task storage) have no upper bound of their own: a row goes when the thread ends.
 - The kernel rounds rows up to its allocator's sizes; a part of a kilobyte a map and processor comes on top.
-- A few maps are made smaller, or as large as an option says, before they are loaded: ` + "`--rows`, `--buffer`" + ` and the like.
+- A few maps are made smaller, or as large as an option says (` + "`trace --buffer`" + `), before they are loaded.
 
 | probe | map | kind | rows | bytes of key and value | KiB when full | and for each processor |
 |---|---|---|---|---|---|---|
