@@ -58,6 +58,9 @@ func printCase(out io.Writer, c *read.Case, n, of int, style text.Style) error {
 			fmt.Fprintln(out, "and more: --list")
 			break
 		}
+		if style.ASCII {
+			line = text.ASCII(line)
+		}
 		fmt.Fprintln(out, line)
 	}
 	fmt.Fprintln(out)

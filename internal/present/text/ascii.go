@@ -18,6 +18,8 @@ func ASCII(s string) string {
 			b.WriteRune(r)
 		case ours:
 			b.WriteByte(mark)
+		case r > 0x2800 && r <= 0x28ff: // the dots of a chart
+			b.WriteByte('*')
 		default:
 			writeEscaped(&b, r)
 		}
@@ -28,6 +30,7 @@ func ASCII(s string) string {
 func marks() map[rune]byte {
 	return map[rune]byte{
 		'…': '~', '·': '-', '±': '~', '×': 'x', '─': '-', '│': '|', '→': '>', '←': '<', '↑': '^', '↓': 'v',
+		'▲': '^', '▏': '|', '›': '>',
 		'▁': '_', '▂': '_', '▃': '.', '▄': '-', '▅': '=', '▆': '+', '▇': '*', '█': '#', '░': '.', '▒': ':', '▓': '%',
 	}
 }

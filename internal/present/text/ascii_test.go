@@ -28,6 +28,19 @@ func TestASCIIHasNothingElse(t *testing.T) {
 	if err := lines.Write([]string{"longer than eight", "é"}); err != nil {
 		t.Fatal(err)
 	}
+	chart := &Chart{Title: "a · b", Unit: "ratio"}
+	for i := range 24 {
+		chart.Bars = append(chart.Bars, Bar{Label: "23", Lo: 0.2, Hi: 0.5, Value: float64(i) / 24})
+	}
+	if got := ASCII("▲ ▏ ›"); got != "^ | >" {
+		t.Errorf("marks of the live screen: %q", got)
+	}
+	for _, line := range drawn(t, chart, Style{ASCII: true, Width: 80}) {
+		if len(line) > 80 || strings.Contains(line, `\u`) {
+			t.Errorf("a line of a chart: %q", line)
+		}
+		out.WriteString(line + "\n")
+	}
 	for _, line := range strings.Split(out.String(), "\n") {
 		if strings.IndexFunc(line, func(r rune) bool { return r >= 0x80 }) >= 0 {
 			t.Errorf("not ASCII: %q", line)

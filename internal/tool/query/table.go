@@ -70,7 +70,7 @@ func engineering(v float64) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	power := int(math.Floor(math.Log10(math.Abs(v)) / 3))
-	letters := []string{"n", "µ", "m", "", "k", "M", "G", "T", "P"}
+	letters := []string{"n", "u", "m", "", "k", "M", "G", "T", "P"}
 	if power < -3 || power > 5 {
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
