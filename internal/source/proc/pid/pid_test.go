@@ -1,6 +1,7 @@
 package pid
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,7 @@ func newTree(t *testing.T) tree { return tree{proctest.NewTree(t)} }
 type proc struct {
 	comm                        string
 	flags, user, threads, start uint64
+	rss                         uint64 // pages, 7 for 0
 	blkio, read, delay, slices  uint64
 	noIO                        bool
 	nice                        int
@@ -63,8 +65,8 @@ func (x tree) process(pid int, p proc) {
 }
 
 func (x tree) processIn(dir string, pid int, p proc) {
-	x.Write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 %d %d 0 %d 1000 7 1 %s 17 0 0 0 %d 0\n",
-		pid, p.comm, p.flags, p.user, p.nice, p.threads, p.start, strings.Repeat(" 0", 12), p.blkio))
+	x.Write(dir+"stat", fmt.Sprintf("%d (%s) S 1 1 1 0 -1 %d 1 0 2 0 %d 3 0 0 20 %d %d 0 %d 1000 %d 1 %s 17 0 0 0 %d 0\n",
+		pid, p.comm, p.flags, p.user, p.nice, p.threads, p.start, cmp.Or(p.rss, 7), strings.Repeat(" 0", 12), p.blkio))
 	if !p.noIO {
 		x.Write(dir+"io", fmt.Sprintf("rchar: %d\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\ncancelled_write_bytes: 0\n", p.read, p.read))
 	}
@@ -148,6 +150,26 @@ func TestCollect(t *testing.T) {
 	if len(why) != 3 {
 		t.Errorf("gaps:\n%s", all)
 	}
+}
+
+// What is taken from the memory of who sleeps is not in its figures of when it ran.
+func TestMemoryTakenFromASleeper(t *testing.T) {
+	x := newTree(t)
+	x.Write("proc/uptime", "100.00 1.00\n")
+	x.process(7, proc{comm: "sleeper", slices: 5, start: 7, rss: 40000})
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
+	e := sample.Entity{PID: 7}
+	proctest.Want(t, proctest.Collect(t, s, sample.IntervalEnd), sample.ProcRSS, e, 40000*4096)
+	x.process(7, proc{comm: "sleeper", slices: 5, start: 7, rss: 20000})
+	x.Write("proc/7/status", "VmSwap:\t80000 kB\n")
+	w := proctest.Collect(t, s, sample.IntervalEnd)
+	proctest.Want(t, w, sample.ProcRSS, e, 20000*4096)
+	proctest.Want(t, w, sample.ProcSwap, e, 80000<<10)
+	x.process(7, proc{comm: "sleeper", slices: 5, start: 7, rss: 100})
+	proctest.WantAbsent(t, proctest.Collect(t, s, sample.IntervalEnd), sample.ProcRSS, e)
+	x.process(7, proc{comm: "another", slices: 5, start: 8, rss: 30000}) // of its number
+	proctest.WantAbsent(t, proctest.Collect(t, s, sample.Last), sample.ProcRSS, e)
 }
 
 // TestThreads sums up what the kernel counts for each thread alone.

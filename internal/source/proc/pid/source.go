@@ -169,6 +169,7 @@ func (s *source) end(o *outcome, into sample.Sink) {
 		if old.denied {
 			s.after.denied++
 		}
+		s.taken(o.pid, &old)
 		s.holds(o.pid, &old, into)
 		return
 	}
@@ -293,6 +294,20 @@ func longest(old, l *look) int {
 // hog is the resident memory, in bytes, from which on a process is of interest even
 // if it did nothing: who fills the memory may sleep.
 const hog = 64 << 20
+
+// taken brings the resident memory of a process that has not run up to date: the
+// kernel may have taken of it for others since. It has no more than when it ran.
+func (s *source) taken(pid int, l *look) {
+	if float64(l.stat.RSS)*s.page < hog {
+		return
+	}
+	l.stat.RSS = 0 // it has ended
+	if b, err := s.r.read(pid, "/stat"); err == nil {
+		if now, err := parseStat(b); err == nil && now.Start == l.stat.Start {
+			l.stat.RSS = now.RSS
+		}
+	}
+}
 
 // holds tells of the memory of a process that did nothing.
 func (s *source) holds(pid int, l *look, into sample.Sink) {
