@@ -46,6 +46,10 @@ const (
 	allBlock = 16384
 )
 
+// largestFolio is how many pages a folio of the page cache may have: those that one
+// entry of the table of huge pages maps, 8,192 where pages have 64 KiB.
+const largestFolio = 8192
+
 // ReadFilePages looks at the flags of pages: all, or at about most of them,
 // evenly spread. It needs root; os.ErrPermission else.
 func ReadFilePages(h *host.Host, total uint64, most int) (FilePages, error) {
@@ -67,7 +71,7 @@ func ReadFilePages(h *host.Host, total uint64, most int) (FilePages, error) {
 	sum := FilePages{Every: every}
 	for at := int64(0); ; at += size * int64(every) {
 		n, err := f.ReadAt(buf, at*entry)
-		sum.count(buf[:n/entry*entry], page*uint64(every))
+		sum.count(buf[:n/entry*entry], page*uint64(every), headBefore(f, at, buf[:n]))
 		if errors.Is(err, io.EOF) || n == 0 && err == nil {
 			return sum, nil
 		}
@@ -77,16 +81,38 @@ func ReadFilePages(h *host.Host, total uint64, most int) (FilePages, error) {
 	}
 }
 
+// headBefore are the flags of the folio's first page where a block, read at a page's
+// number, begins inside a folio whose pages are shown without its flags; else 0. A
+// folio begins at a multiple of its size: what is nearest is inside of it, too.
+func headBefore(f io.ReaderAt, at int64, raw []byte) uint64 {
+	if len(raw) < entry || !bareTail(binary.NativeEndian.Uint64(raw)) {
+		return 0
+	}
+	var one [entry]byte
+	for size := int64(2 * block); size <= largestFolio; size *= 2 {
+		if _, err := f.ReadAt(one[:], at&^(size-1)*entry); err != nil {
+			return 0
+		}
+		if flags := binary.NativeEndian.Uint64(one[:]); flags&flagHead != 0 {
+			return flags
+		}
+	}
+	return 0
+}
+
+// bareTail tells whether a page behind the first one of a folio has none of its flags.
+func bareTail(flags uint64) bool { return flags&flagTail != 0 && flags&flagLRU == 0 }
+
 // count adds pages of a block. The pages behind the first one of a folio have
-// the folio's flags; kernels before 6.9 show them without.
-func (f *FilePages) count(raw []byte, bytes uint64) {
-	var head uint64
+// the folio's flags; kernels before 6.9 show them without. head are those of the
+// folio that the block begins in.
+func (f *FilePages) count(raw []byte, bytes, head uint64) {
 	for ; len(raw) >= entry; raw = raw[entry:] {
 		flags := binary.NativeEndian.Uint64(raw)
 		switch {
 		case flags&flagHead != 0:
 			head = flags
-		case flags&flagTail != 0 && flags&flagLRU == 0:
+		case bareTail(flags):
 			flags |= head &^ flagHead
 		case flags&flagTail == 0:
 			head = 0

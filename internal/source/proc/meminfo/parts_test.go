@@ -128,6 +128,29 @@ func TestKindsOfPages(t *testing.T) {
 	}
 }
 
+// Blocks that begin inside of a folio know its flags.
+func TestLargeFoliosInBlocks(t *testing.T) {
+	const folio, folios = 512, 10
+	for _, tail := range []uint64{flagTail, flagTail | flagLRU | flagDirty} { // before Linux 6.9, and since
+		var raw []byte
+		for i := range folio * folios {
+			flags := tail
+			if i%folio == 0 {
+				flags = flagLRU | flagDirty | flagHead
+			}
+			raw = binary.NativeEndian.AppendUint64(raw, flags)
+		}
+		x := proctest.NewTree(t)
+		x.Write("proc/kpageflags", string(raw))
+		pages := uint64(len(raw) / entry)
+		got, err := ReadFilePages(x.Host(), pages*uint64(os.Getpagesize()), int(pages/3)+1)
+		looked := 3 * block * uint64((len(raw)/entry/block+2)/3)
+		if err != nil || got.Every != 3 || got.Dirty != looked*uint64(os.Getpagesize()) || got.Sum() != got.Dirty {
+			t.Errorf("%+v, %v, want %d dirty pages", got, err, looked)
+		}
+	}
+}
+
 func TestBeside(t *testing.T) {
 	x := proctest.NewTree(t)
 	x.Write("proc/vmallocinfo", "0x1-0x2   20480 kernel_clone+0x94/0x3e0 pages=4 vmalloc N0=4\n0x1-0x2 8192 bpf_prog_alloc+0x1/0x2 pages=1 vmalloc\n0x1-0x2 20480 dup_task_struct+0x5/0x2 pages=4 vmalloc\n\n")
