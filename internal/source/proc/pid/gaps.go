@@ -35,8 +35,10 @@ func (s *source) gaps(into sample.Sink) {
 		})
 	}
 	if t.truncated > 0 {
-		into.PutGap(sample.Gap{Why: fmt.Sprintf(
-			"of %s with more than %[2]d threads only the first thread's waits are known", processes(t.truncated), maxThreads)})
+		into.PutGap(sample.Gap{
+			Why:     fmt.Sprintf("of %s only the first thread's waits are known: at most %d threads are read, of all processes together", processes(t.truncated), maxThreads),
+			Metrics: []sample.Metric{sample.ProcRunDelay, sample.ProcBlkioDelay},
+		})
 	}
 	if !t.slices {
 		into.PutGap(sample.Gap{

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 
 	"iocause/internal/host"
@@ -34,8 +35,8 @@ type reader struct {
 	proc    string // with a slash behind it
 	path    []byte
 	buf     []byte
-	threads int  // may still be read in this pass
-	delays  bool // the kernel accounts delays: threads' stat files are needed
+	threads *atomic.Int64 // may still be read in this pass, by all readers
+	delays  bool          // the kernel accounts delays: threads' stat files are needed
 }
 
 func newReader(h *host.Host) *reader {
@@ -121,22 +122,17 @@ func (r *reader) sched(pid int) (procfile.Schedstat, bool) {
 
 // lookThreads reads what the kernel counts for each thread alone.
 func (r *reader) lookThreads(pid int, l *look) {
-	if l.stat.Threads > uint64(r.threads) {
-		l.truncated = true
+	n := int(min(l.stat.Threads, maxThreads+1))
+	if l.truncated = !r.take(n); l.truncated {
 		return
 	}
 	ids, err := numbers(r.proc + strconv.Itoa(pid) + "/task")
-	if err != nil {
+	if err != nil || len(ids) > n && !r.take(len(ids)-n) { // there were fewer a moment ago
 		l.truncated = true
 		return
 	}
 	l.threads = make(map[int]threadSum, len(ids))
 	for _, tid := range ids {
-		if r.threads <= 0 {
-			l.truncated = true // there were fewer a moment ago
-			return
-		}
-		r.threads--
 		var t threadSum
 		b, err := r.readThread(pid, tid, "/schedstat")
 		if err != nil {
@@ -155,6 +151,15 @@ func (r *reader) lookThreads(pid int, l *look) {
 		}
 		l.threads[tid] = t
 	}
+}
+
+// take takes so many of the threads that may still be read, or none.
+func (r *reader) take(n int) bool {
+	if r.threads.Add(-int64(n)) >= 0 {
+		return true
+	}
+	r.threads.Add(int64(n))
+	return false
 }
 
 // numbers lists the entries of a directory that are numbers.

@@ -38,11 +38,12 @@ func (s *source) pass(pids []int, before map[int]look) []outcome {
 	for len(s.readers) < workers {
 		s.readers = append(s.readers, newReader(s.host))
 	}
-	var next atomic.Int64
+	var next, threads atomic.Int64
+	threads.Store(maxThreads)
 	var wg sync.WaitGroup
 	for i := range workers {
 		r := s.readers[i]
-		r.delays, r.threads = s.delays, maxThreads/workers
+		r.delays, r.threads = s.delays, &threads
 		wg.Go(func() {
 			for {
 				end := int(next.Add(chunk))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,6 +171,51 @@ func TestMemoryTakenFromASleeper(t *testing.T) {
 	proctest.WantAbsent(t, proctest.Collect(t, s, sample.IntervalEnd), sample.ProcRSS, e)
 	x.process(7, proc{comm: "another", slices: 5, start: 8, rss: 30000}) // of its number
 	proctest.WantAbsent(t, proctest.Collect(t, s, sample.Last), sample.ProcRSS, e)
+}
+
+// More threads than are read at all, in processes of few: all of them count against
+// the same number, whoever reads them, and what is not known is said.
+func TestMoreThreadsThanAreRead(t *testing.T) {
+	x := newTree(t)
+	x.Write("proc/uptime", "100.00 1.00\n")
+	x.Write("proc/sys/kernel/task_delayacct", "1\n")
+	process := func(pid int, delay uint64) {
+		x.process(pid, proc{comm: "p", slices: delay, delay: delay, start: 7, threads: 2})
+		for _, tid := range []int{pid, pid + 1} {
+			x.processIn(fmt.Sprintf("proc/%d/task/%d/", pid, tid), tid, proc{comm: "t", slices: delay, delay: delay, threads: 2})
+		}
+	}
+	s := &source{host: x.Host(), r: newReader(x.Host()), before: map[int]look{}, delays: true}
+	s.r.threads = &atomic.Int64{}
+	all := func(delay, most uint64) (found []outcome) {
+		s.r.threads.Store(int64(most))
+		for _, pid := range []int{10, 20, 30} {
+			process(pid, delay)
+			found = append(found, s.r.outcome(pid, nil, nil))
+		}
+		return found
+	}
+	for _, o := range all(1, 5) {
+		s.before[o.pid] = o.look
+	}
+	r := sample.NewRecorder(time.Now())
+	for _, o := range all(1e9+1, 5) {
+		s.end(&o, r)
+	}
+	s.gaps(r)
+	w := r.Window(time.Now())
+	for pid, want := range map[int]float64{10: 2, 20: 2, 30: 1} {
+		proctest.Want(t, w, sample.ProcRunDelay, sample.Entity{PID: pid}, want)
+	}
+	for _, m := range []sample.Metric{sample.ProcRunDelay, sample.ProcBlkioDelay} {
+		if why := w.WhyAbsent(m); !strings.Contains(why, "of 1 process only the first thread's waits are known") || strings.Contains(why, "with more than") {
+			t.Errorf("%s: %q", m, why)
+		}
+	}
+	s.r.threads.Store(maxThreads)
+	if !s.r.take(3000) || s.r.take(1097) || !s.r.take(1096) || s.r.take(1) {
+		t.Error("a share is not the whole")
+	}
 }
 
 // TestThreads sums up what the kernel counts for each thread alone.
