@@ -79,9 +79,10 @@ func (h *Host) WholeDisk(name string) (string, error) {
 }
 
 // KernelName is a block device's name in /sys, of a path below /dev.
-func KernelName(path string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(path, "/dev/"), "/", "!")
-}
+func KernelName(path string) string { return SysName(strings.TrimPrefix(path, "/dev/")) }
+
+// SysName is a block device's name in /sys, where none has a slash.
+func SysName(name string) string { return strings.ReplaceAll(name, "/", "!") }
 
 // FileDisks finds the disks that file systems lie on, and keeps what it found.
 type FileDisks struct {

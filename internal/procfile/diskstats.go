@@ -13,7 +13,7 @@ import (
 // device came to be.
 type Disk struct {
 	Dev                                           host.DevNumber
-	Name                                          string
+	Name                                          string // as in /sys: "etherd!e0.0"
 	Reads, ReadsMerged, ReadSectors, ReadTime     uint64
 	Writes, WritesMerged, WriteSectors, WriteTime uint64
 	InFlight, Busy, Weighted                      uint64
@@ -110,7 +110,7 @@ func ParseDisk(line []byte) (Disk, error) {
 	if err != nil {
 		return Disk{}, fmt.Errorf("%q: %w", name, err)
 	}
-	d.Dev, d.Name = dev, string(name)
+	d.Dev, d.Name = dev, host.SysName(string(name))
 	return d, nil
 }
 

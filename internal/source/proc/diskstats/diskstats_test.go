@@ -44,6 +44,28 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// The kernel writes the slash of a name here, and "!" in its place in /sys.
+func TestSlashInName(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("sys/block/etherd!e0.0/dev", "152:0\n")
+	x.Write("sys/block/etherd!e0.0/etherd!e0.0p1/dev", "152:1\n")
+	x.Write("sys/block/etherd!e0.0/etherd!e0.0p1/partition", "1\n")
+	write := func(reads string) {
+		x.Write("proc/diskstats", "152 0 etherd/e0.0 "+reads+" 0 800 1 0 0 0 0 0 1 1\n152 1 etherd/e0.0p1 "+reads+" 0 800 1 0 0 0 0 0 1 1\n")
+	}
+	write("100")
+	s := x.Open(Open)
+	proctest.Collect(t, s, sample.First)
+	write("107")
+	w := proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.DiskReads, sample.Entity{Device: "etherd!e0.0"}, 7)
+	n := 0
+	w.Each(sample.DiskReads, func(sample.Entity, *sample.Series) { n++ })
+	if n != 1 {
+		t.Errorf("%d disks, want 1", n)
+	}
+}
+
 // A disk is taken away, and another comes by its name.
 func TestDisksComeAndGo(t *testing.T) {
 	x := proctest.NewTree(t)

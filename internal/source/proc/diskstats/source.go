@@ -88,7 +88,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 func (s *source) another(name string) bool {
 	before, seen := s.serial[name]
 	s.serial[name] = 0
-	if b, err := host.Read(s.host.Sys("block", strings.ReplaceAll(name, "/", "!"), "diskseq"), nil); err == nil {
+	if b, err := host.Read(s.host.Sys("block", name, "diskseq"), nil); err == nil {
 		s.serial[name], _ = host.Uint(bytes.TrimSpace(b))
 	}
 	return seen && s.serial[name] != before
