@@ -173,6 +173,37 @@ func TestMemoryTakenFromASleeper(t *testing.T) {
 	proctest.WantAbsent(t, proctest.Collect(t, s, sample.Last), sample.ProcRSS, e)
 }
 
+// A process that begins while the others are read belongs to the next window.
+func TestBeginsDuringThePass(t *testing.T) {
+	x := newTree(t)
+	x.Write("proc/uptime", "50.00 1.00\n")
+	x.process(7, proc{comm: "slow", slices: 5, start: 7})
+	h := x.Host()
+	// who is asked about 7 while it is read is late, and meanwhile another begins
+	during := func() {}
+	s, err := OpenBeside(h, func(int, uint64) bool { during(); return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	proctest.Collect(t, s, sample.First)
+	x.Write("proc/uptime", "100.00 1.00\n")
+	during = func() {
+		x.Write("proc/uptime", "100.20 1.00\n")
+		x.process(8, proc{comm: "dd", read: 1000, slices: 1, start: 10005})
+	}
+	proctest.Collect(t, s, sample.IntervalEnd)
+	during = func() {}
+	x.Write("proc/uptime", "110.00 1.00\n")
+	x.process(8, proc{comm: "dd", read: 5e9, slices: 2, start: 10005})
+	w := proctest.Collect(t, s, sample.IntervalEnd)
+	proctest.Want(t, w, sample.ProcReadBytes, sample.Entity{PID: 8}, 5e9)
+	for _, g := range w.Gaps {
+		if strings.Contains(g.Why, "at the start of the window") {
+			t.Error(g.Why)
+		}
+	}
+}
+
 // More threads than are read at all, in processes of few: all of them count against
 // the same number, whoever reads them, and what is not known is said.
 func TestMoreThreadsThanAreRead(t *testing.T) {

@@ -71,6 +71,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		s.lookAtTurns()
 		return nil
 	}
+	began := s.ticks() // before they are listed: who is not in the list began later
 	pids, err := numbers(s.host.Proc())
 	if err != nil {
 		s.missed = true
@@ -80,7 +81,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	slices.Sort(pids)
 	if phase == sample.First {
 		s.turns = turns{}
-		s.begin(pids)
+		s.begin(pids, began)
 		s.missed = false
 		return nil
 	}
@@ -98,13 +99,13 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		s.emitPipes(found, into)
 	}
 	if phase == sample.IntervalEnd {
-		s.goOn(found)
+		s.goOn(found, began)
 	}
 	return s.after.err
 }
 
-// goOn makes what ends one window the start values of the next.
-func (s *source) goOn(found []outcome) {
+// goOn makes what ends one window the start values of the next, which began then.
+func (s *source) goOn(found []outcome, began uint64) {
 	kept := s.spare[:0]
 	for i := range found {
 		o := &found[i]
@@ -126,15 +127,19 @@ func (s *source) goOn(found []outcome) {
 		}
 	}
 	s.pids, s.spare = kept, s.pids
-	s.begun()
+	s.begun(began)
 }
 
-// begun notes when the window began, in the kernel's ticks.
-func (s *source) begun() {
-	s.start, s.online = 0, s.host.Processors()
-	if up, err := s.host.Uptime(); err == nil {
-		s.start = uint64(up / (time.Second / host.TickHz))
+// begun notes when the window began.
+func (s *source) begun(began uint64) { s.start, s.online = began, s.host.Processors() }
+
+// ticks is how long ago the kernel began, in its ticks; 0 when that is not known.
+func (s *source) ticks() uint64 {
+	up, err := s.host.Uptime()
+	if err != nil {
+		return 0
 	}
+	return uint64(up / (time.Second / host.TickHz))
 }
 
 // past is how long the window has lasted, in the kernel's ticks.
@@ -143,11 +148,11 @@ func (s *source) past() (ticks float64, known bool) {
 	return float64(up)/float64(time.Second/host.TickHz) - float64(s.start), err == nil && s.start != 0
 }
 
-// begin takes the start values.
-func (s *source) begin(pids []int) {
+// begin takes the start values of a window that began then.
+func (s *source) begin(pids []int, began uint64) {
 	clear(s.before)
 	s.pids = s.pids[:0]
-	s.begun()
+	s.begun(began)
 	accounting, waited := s.accounting(), false
 	s.delays = accounting != delaysOff
 	for _, o := range s.pass(pids, nil) {
