@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -89,6 +90,25 @@ func TestChanges(t *testing.T) {
 	for i, want := range []float64{0, 10 << 10, 10 << 10} {
 		if got := tables[0].Rows[i][4]; got.State != table.Known || got.Number != want {
 			t.Errorf("file %d: change %+v, want %g", i, got, want)
+		}
+	}
+}
+
+// The share is that of a file's pages, of which a small file fills one in part.
+func TestShareOfPages(t *testing.T) {
+	page := os.Getpagesize()
+	now := seen()
+	now.Files = []File{
+		{Path: "/tiny", Size: 100, Cached: float64(page), Kind: "file"},
+		{Path: "/half", Size: int64(page) + 1, Cached: float64(page), Kind: "file"},
+		{Path: "/whole", Size: 2 * int64(page), Cached: 2 * float64(page), Kind: "file"},
+		{Path: "/empty", Kind: "file"},
+	}
+	tables, err := CacheTables(nil, now, nil, Choice{}, Form{}, nil)
+	require.NoError(t, err)
+	for i, want := range []table.Cell{table.Num(1), table.Num(0.5), table.Num(1), table.None()} {
+		if got := tables[0].Rows[i][2]; got != want {
+			t.Errorf("%s: %+v, want %+v", now.Files[i].Path, got, want)
 		}
 	}
 }

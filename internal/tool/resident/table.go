@@ -3,6 +3,7 @@ package resident
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -78,7 +79,7 @@ func CacheTables(by *Observer, now, old *Cache, c Choice, f Form, progress func(
 	for _, x := range shown {
 		row := []table.Cell{
 			table.Num(x.Cached), table.Maybe(x.Cached/now.Bytes, now.Bytes > 0),
-			table.Maybe(x.Cached/float64(x.Size), x.Size > 0 && x.Kind != "block device"),
+			table.Maybe(x.Cached/inPages(x.Size), x.Size > 0 && x.Kind != "block device"),
 			table.Maybe(float64(x.Size), x.Size > 0),
 		}
 		if old != nil {
@@ -101,6 +102,12 @@ func CacheTables(by *Observer, now, old *Cache, c Choice, f Form, progress func(
 		tables[0].Without("cache_share", "kind", "by")
 	}
 	return tables, nil
+}
+
+// inPages is how many bytes the pages of a file have: the last one may be filled in part.
+func inPages(size int64) float64 {
+	page := int64(os.Getpagesize())
+	return float64((size + page - 1) / page * page)
 }
 
 // choose leaves out files that are not asked for, and says how much the
