@@ -62,7 +62,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 			continue
 		}
 		e := sample.Entity{Class: a.mount.Point}
-		e.Device, _ = devices.Disk(a.mount.Dev) // some have numbers of their own
+		e.Device = s.disk(&a.mount, devices)
 		put(into, e, &a.st)
 		if a.journal > 0 {
 			into.Put(sample.FSJournal, e, float64(a.journal), "superblock of "+a.mount.Source)
@@ -74,6 +74,16 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// disk is the disk that a file system lies on. Those that span several devices (btrfs)
+// have a number of their own; the device that they are mounted from stands for them.
+func (s *source) disk(m *host.Mount, devices *host.Devices) string {
+	disk, ok := devices.Disk(m.Dev)
+	if !ok && m.Dev.Major() == 0 {
+		disk, _ = s.host.WholeDisk(m.Source)
+	}
+	return disk
 }
 
 // answer is what a file system said, or why it said nothing.

@@ -48,6 +48,26 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// A file system with a device number of its own lies on what it is mounted from.
+func TestNumbersOfTheirOwn(t *testing.T) {
+	x := proctest.NewTree(t)
+	x.Write("proc/self/mountinfo", "1 0 0:45 / /pool rw - btrfs /dev/nosuch1 rw,compress=zstd\n2 0 254:17 / /data rw - xfs /dev/other1 rw\n3 0 0:46 / /gone rw - btrfs /dev/gone1 rw\n")
+	for disk, dev := range map[string]string{"nosuch": "254:", "other": "254:1"} {
+		x.Write("sys/block/"+disk+"/dev", dev+"0\n")
+		x.Write("sys/block/"+disk+"/"+disk+"1/dev", dev+"7\n")
+		x.Write("sys/block/"+disk+"/"+disk+"1/partition", "1\n")
+	}
+	s := &source{host: x.Host(), statfs: func(_ string, st *unix.Statfs_t) error {
+		st.Blocks, st.Frsize = 7, 4096
+		return nil
+	}}
+	w := proctest.Collect(t, s, sample.First)
+	for point, device := range map[string]string{"/pool": "nosuch", "/data": "other", "/gone": ""} {
+		proctest.Want(t, w, sample.FSSize, sample.Entity{Device: device, Class: point}, 7*4096)
+	}
+	proctest.Want(t, w, sample.FSOption, sample.Entity{Device: "nosuch", Class: "compress=zstd /pool"}, 1)
+}
+
 func TestOnDevices(t *testing.T) {
 	dev := host.MakeDev
 	got := onDevices(host.Mounts{
