@@ -56,7 +56,9 @@ func (r *Rows) add(u *Thread) {
 	case "comm":
 		key = u.Process
 	default:
-		key = u.CgroupPath
+		if key = u.CgroupPath; u.CgroupPath == "" { // removed before its path was looked up
+			key = u.Usage.Cgroup
+		}
 	}
 	to := r.byKey[key]
 	if to == nil && len(r.rows) >= mostRows {

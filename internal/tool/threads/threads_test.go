@@ -90,6 +90,25 @@ func TestThreadsAddedUp(t *testing.T) {
 	}
 }
 
+// Cgroups that are gone have no path any more; each is still one of its own.
+func TestCgroupsWithoutPaths(t *testing.T) {
+	var all []Thread
+	for i, id := range []uint64{101, 102, 101} {
+		u := acted(uint64(i), "job", map[probe.State]int{probe.Run: 100 * (i + 1)})
+		u.CgroupPath, u.Usage.Cgroup = "", id
+		all = append(all, u)
+	}
+	rows := NewRows("cgroup")
+	rows.Add(&Threads{Length: time.Second, Threads: all})
+	got := map[string]time.Duration{}
+	for _, r := range rows.rows {
+		got[r.cgroupName()] += r.usage.Wall
+	}
+	if len(got) != 2 || got["(id 101)"] != 400*time.Millisecond || got["(id 102)"] != 200*time.Millisecond {
+		t.Errorf("%v", got)
+	}
+}
+
 // A watch without end remembers a bounded number of threads and loses none.
 func TestThreadRowsAreBounded(t *testing.T) {
 	rows := NewRows("thread")
