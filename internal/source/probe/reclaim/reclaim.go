@@ -38,7 +38,8 @@ type Probe struct {
 	host   *host.Host
 	probe  *bpf.Probe
 	lookup *host.Lookup
-	within bool // a cgroup namespace of its own
+	within bool   // a cgroup namespace of its own
+	each   uint64 // pages of 4 KiB in one of the kernel's
 	sweep  bpf.Sweep
 	window uint64 // which one it is, as the programs know it
 }
@@ -49,7 +50,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups(), window: 1}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups(), each: h.PageSize() / 4096, window: 1}, nil
 }
 
 // Plan is what the probe loads.

@@ -18,7 +18,7 @@ const (
 	held    = 65536
 )
 
-// bin is the part of the distances, in pages, that a bin of the program counts:
+// bin is the part of the distances, in the kernel's pages, that a bin of the program counts:
 // from low to below high.
 func bin(i int) (low, high uint64) {
 	if i < 4 {
@@ -27,6 +27,12 @@ func bin(i int) (low, high uint64) {
 	shift := i/4 - 1
 	low = uint64(4+i%4) << shift
 	return low, low + 1<<shift
+}
+
+// distance is a bin in pages of 4 KiB, of each of the kernel's so many.
+func distance(i int, each uint64) sample.Distance {
+	low, high := bin(i)
+	return sample.Distance{Low: low * each, High: high * each}
 }
 
 // cgroup is the path of a row's cgroup, "/" for all; "" where it is gone. Within a
@@ -56,8 +62,7 @@ func (p *Probe) refaults(phase sample.Phase, into sample.Sink) error {
 			}
 			for i, pages := range r.Pages {
 				if pages > 0 {
-					low, high := bin(i)
-					e.Class = sample.Distance{Low: low, High: high}.String()
+					e.Class = distance(i, p.each).String()
 					put(sample.RefaultPages, e, float64(pages*watched), fromReturn)
 				}
 			}

@@ -119,3 +119,13 @@ func TestBins(t *testing.T) {
 		}
 	}
 }
+
+// Distances are told in pages of 4 KiB, like what comes back from there and how far
+// can be looked back: values alone are converted where they are taken in.
+func TestDistancesOfLargePages(t *testing.T) {
+	for each, want := range map[uint64]sample.Distance{1: {Low: 1024, High: 1280}, 4: {Low: 4096, High: 5120}, 16: {Low: 16384, High: 20480}} {
+		if got := distance(36, each); got != want {
+			t.Errorf("%d to a page: %+v, want %+v", each, got, want)
+		}
+	}
+}
