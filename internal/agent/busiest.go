@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"iocause/internal/figure"
 	"iocause/internal/host"
 	"iocause/internal/sample"
 	"iocause/internal/source"
@@ -39,7 +40,7 @@ const busiestSource = "busiest"
 // busiestEntry reads processes and the I/O of cgroups together.
 func busiestEntry(g *gaps, log *slog.Logger) source.Entry {
 	open := func(h *host.Host) (sample.Source, error) { return openBusiest(h, g, log) }
-	return source.Entry{Name: busiestSource, Open: open, Metrics: slices.Concat(processFigures(), cgroupFigures(), []sample.Metric{sample.ProcWaiters}), Needs: "/proc"}
+	return source.Entry{Name: busiestSource, Open: open, Metrics: slices.Concat(processFigures(), cgroupFigures(), []sample.Metric{sample.CgroupDeviceOn, sample.ProcWaiters}), Needs: "/proc"}
 }
 
 // gaps are what the newest window lacks. The collector tells each only once,
@@ -161,14 +162,23 @@ func busiest(w *sample.Window, rows int, lacks []sample.Gap) *sample.Window {
 		})
 		out.Gaps = append(out.Gaps, g)
 	}
-	pids := busiestOf(w, rows, func(e sample.Entity) (int, bool) { return e.PID, e.PID != 0 && e.File.Ino == 0 },
+	processes := func(m sample.Metric) map[int]float64 {
+		sums := map[int]float64{}
+		w.Each(m, func(e sample.Entity, s *sample.Series) {
+			if e.PID != 0 && e.File.Ino == 0 {
+				sums[e.PID] += s.Sum()
+			}
+		})
+		return sums
+	}
+	pids := busiestOf(rows, processes,
 		[]sample.Metric{sample.ProcReadBytes, sample.ProcWriteBytes},
 		[]sample.Metric{sample.ProcBlkioDelay},
 		[]sample.Metric{sample.ProcUser, sample.ProcSystem})
 	for id := range pids {
 		out.Processes[id] = w.Processes[id]
 	}
-	cgroups := busiestOf(w, rows, func(e sample.Entity) (string, bool) { return e.Cgroup, e.Cgroup != "" && e.PID == 0 },
+	cgroups := busiestOf(rows, func(m sample.Metric) map[string]float64 { return figure.CgroupIO(w, m) },
 		[]sample.Metric{sample.CgroupReadBytes, sample.CgroupWriteBytes},
 		[]sample.Metric{sample.CgroupReads, sample.CgroupWrites})
 	for _, m := range processFigures() {
@@ -177,6 +187,9 @@ func busiest(w *sample.Window, rows int, lacks []sample.Gap) *sample.Window {
 	for _, m := range cgroupFigures() {
 		keepRows(out, w, m, func(e sample.Entity) bool { return e.PID == 0 && cgroups[e.Cgroup] })
 	}
+	w.Each(sample.CgroupDeviceOn, func(e sample.Entity, s *sample.Series) { // whose figures count twice
+		out.SetSeries(sample.CgroupDeviceOn, e, &sample.Series{Source: s.Source, Points: []sample.Point{{At: w.Length, Value: s.Last()}}})
+	})
 	return out
 }
 
@@ -193,16 +206,14 @@ func keepRows(to, from *sample.Window, m sample.Metric, wanted func(sample.Entit
 // each order in turn the next one that is not chosen yet. So there is room for
 // those that do most I/O and for those that wait most. What did nothing is not
 // chosen.
-func busiestOf[K cmp.Ordered](w *sample.Window, rows int, key func(sample.Entity) (K, bool), orders ...[]sample.Metric) map[K]bool {
+func busiestOf[K cmp.Ordered](rows int, sumsOf func(sample.Metric) map[K]float64, orders ...[]sample.Metric) map[K]bool {
 	var lists [][]K
 	for _, metrics := range orders {
 		sums := map[K]float64{}
 		for _, m := range metrics {
-			w.Each(m, func(e sample.Entity, s *sample.Series) {
-				if k, ok := key(e); ok {
-					sums[k] += s.Sum()
-				}
-			})
+			for k, sum := range sumsOf(m) {
+				sums[k] += sum
+			}
 		}
 		maps.DeleteFunc(sums, func(_ K, sum float64) bool { return sum <= 0 })
 		lists = append(lists, slices.SortedFunc(maps.Keys(sums), func(a, b K) int {

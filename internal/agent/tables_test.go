@@ -99,6 +99,23 @@ func TestTablesHaveWhatProcessesDid(t *testing.T) {
 	}
 }
 
+// What is done on a stack of devices counts once, so who does more on a disk is kept.
+func TestBusiestOnStacks(t *testing.T) {
+	r := sample.NewRecorder(time.Unix(100, 0))
+	r.Put(sample.CgroupDeviceOn, sample.Entity{Device: "dm-0", Class: "vda"}, 1, "")
+	for _, device := range []string{"dm-0", "vda"} {
+		r.Put(sample.CgroupReadBytes, sample.Entity{Cgroup: "/lvm", Device: device}, 1000, "")
+	}
+	r.Put(sample.CgroupReadBytes, sample.Entity{Cgroup: "/disk", Device: "nvme0n1"}, 1500, "")
+	w := busiest(r.Window(time.Unix(110, 0)), 1, nil)
+	if _, ok := w.Sum(sample.CgroupReadBytes, sample.Entity{Cgroup: "/disk", Device: "nvme0n1"}); !ok {
+		t.Error("who read most is missing")
+	}
+	if _, ok := w.Sum(sample.CgroupReadBytes, sample.Entity{Cgroup: "/lvm", Device: "dm-0"}); ok {
+		t.Error("who read less is there")
+	}
+}
+
 func TestBusiestChoosesByEveryOrder(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	r := sample.NewRecorder(at)
@@ -113,6 +130,7 @@ func TestBusiestChoosesByEveryOrder(t *testing.T) {
 		r.Put(sample.CgroupWriteBytes, sample.Entity{Cgroup: fmt.Sprintf("/%03d", pid), Device: "vda"}, float64(pid%50), "")
 	}
 	r.Put(sample.ProcBlkioDelay, sample.Entity{PID: 50}, 3, "")
+	r.Put(sample.CgroupDeviceOn, sample.Entity{Device: "dm-0", Class: "vda"}, 1, "")
 	r.PutGap(sample.Gap{Why: "x", Metrics: []sample.Metric{sample.ProcRSS, sample.ProcReadBytes}})
 	w := busiest(r.Window(at.Add(10*time.Second)), 7, []sample.Gap{{Why: "y"}})
 	for _, pid := range []int{100, 50, 1, 99, 2, 98, 3} {
@@ -129,6 +147,9 @@ func TestBusiestChoosesByEveryOrder(t *testing.T) {
 		if !most {
 			t.Errorf("%s is among the busiest", g)
 		}
+	}
+	if v, ok := w.Value(sample.CgroupDeviceOn, sample.Entity{Device: "dm-0", Class: "vda"}); !ok || v != 1 {
+		t.Error("what the device of a cgroup lies on is missing")
 	}
 	if v, _ := w.Sum(sample.ProcBlkioDelay, sample.Entity{PID: 50}); v != 3 {
 		t.Error(v)

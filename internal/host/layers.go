@@ -47,19 +47,28 @@ type On struct{ Above, Below DevNumber }
 // disks of their files.
 func (h *Host) LiesOn(devices *Devices) (all []On) {
 	for _, d := range devices.Disks() {
-		below := h.below(d.Name)
-		if on, ok := h.directLoop(d.Name, devices); ok {
-			below = append(below, on)
-		}
-		for _, name := range below {
-			part, _ := devices.Number(name)
-			disk, _ := devices.Disk(part)
+		for _, disk := range h.DisksBelow(d.Name, devices) {
 			if dev, ok := devices.Number(disk); ok { // else it was taken away
 				all = append(all, On{d.Dev, dev})
 			}
 		}
 	}
 	return all
+}
+
+// DisksBelow are the disks that one lies right on, itself or its file past the page cache.
+func (h *Host) DisksBelow(name string, devices *Devices) (disks []string) {
+	below := h.below(name)
+	if on, ok := h.directLoop(name, devices); ok {
+		below = append(below, on)
+	}
+	for _, name := range below {
+		part, _ := devices.Number(name)
+		if disk, ok := devices.Disk(part); ok { // else it was taken away
+			disks = append(disks, disk)
+		}
+	}
+	return disks
 }
 
 // TakesBios tells whether any disk has no requests of its own: device-mapper, md,

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -56,9 +57,7 @@ func (b *Busiest) Add(w *sample.Window) {
 	}
 	b.columns[at].seconds += w.Seconds()
 	add := func(what string, m sample.Metric, name func(sample.Entity) string) {
-		if b.sources[m] == "" {
-			b.sources[m] = w.Source(m)
-		}
+		b.source(w, m)
 		w.Each(m, func(e sample.Entity, s *sample.Series) {
 			if n := name(e); n != "" {
 				b.did[at][didKey{what, n}] += s.Sum()
@@ -71,19 +70,24 @@ func (b *Busiest) Add(w *sample.Window) {
 		}
 		return program(w.Processes[e.PID].Comm)
 	}
-	cgroup := func(e sample.Entity) string {
-		if e.PID != 0 {
-			return ""
-		}
-		return e.Cgroup
-	}
 	add(didBytes, sample.ProcReadBytes, process)
 	add(didBytes, sample.ProcWriteBytes, process)
 	add(didCPU, sample.ProcUser, process)
 	add(didCPU, sample.ProcSystem, process)
 	add(didWaited, sample.ProcBlkioDelay, process)
-	add(didCgroup, sample.CgroupReadBytes, cgroup)
-	add(didCgroup, sample.CgroupWriteBytes, cgroup)
+	for _, m := range []sample.Metric{sample.CgroupReadBytes, sample.CgroupWriteBytes} {
+		b.source(w, m)
+		for c, sum := range figure.CgroupIO(w, m) {
+			b.did[at][didKey{didCgroup, c}] += sum
+		}
+	}
+}
+
+// source keeps where a figure is from.
+func (b *Busiest) source(w *sample.Window, m sample.Metric) {
+	if b.sources[m] == "" {
+		b.sources[m] = w.Source(m)
+	}
 }
 
 // Set is what was taken, drawn; without charts where there was nothing.

@@ -166,6 +166,7 @@ func Catalog() []Info {
 		{CgroupWriteBytes, Bytes, Counter, "cgroup, device", "bytes written"},
 		{CgroupReads, Count, Counter, "cgroup, device", "reads"},
 		{CgroupWrites, Count, Counter, "cgroup, device", "writes"},
+		{CgroupDeviceOn, Count, Gauge, "device; class the disk", "1 for each disk directly below a stacked device that a cgroup used: what it did there may be counted again for the disk"},
 		{CgroupIOLimit, Count, Gauge, "cgroup, device; class read_bytes, write_bytes, reads, writes", "I/O limit, a second"},
 		{CgroupIOCost, Seconds, Counter, "cgroup, device", "time of the device that io.cost charged to it and those below it"},
 		{CgroupIOCostWait, Seconds, Counter, "cgroup, device", "how long io.cost held requests of it and those below it back; known with the kernel's blkcg_debug_stats"},

@@ -185,6 +185,7 @@ const (
 	CgroupWriteBytes Metric = "cgroup.write_bytes"
 	CgroupReads      Metric = "cgroup.reads"
 	CgroupWrites     Metric = "cgroup.writes"
+	CgroupDeviceOn   Metric = "cgroup.device_on"
 	CgroupIOLimit    Metric = "cgroup.io_limit"
 	CgroupIOCost     Metric = "cgroup.io_cost"
 	CgroupIOCostWait Metric = "cgroup.io_cost_wait"

@@ -85,7 +85,7 @@ func List() []Entry {
 			sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
 			sample.CgroupIOCost, sample.CgroupIOCostWait, sample.CgroupIOTarget,
 			sample.CgroupCPUQuota, sample.CgroupPeriods, sample.CgroupThrottled, sample.CgroupCPUHeld,
-			sample.CgroupPSISome, sample.CgroupPSIFull,
+			sample.CgroupPSISome, sample.CgroupPSIFull, sample.CgroupDeviceOn,
 		}},
 		{Name: "pid", Open: openProcesses, Needs: "root to see other users' processes", Metrics: []sample.Metric{
 			sample.ProcUser, sample.ProcSystem, sample.ProcChildren, sample.ProcMajorFault, sample.ProcReadChars,

@@ -79,13 +79,13 @@ func TestListedMetricsAreTheEmittedOnes(t *testing.T) {
 // mayLack tells of metrics that this host need not have: no huge pages set aside, no swap, no account of
 // delays, a network card without a speed, no file system of a server or a daemon,
 // no process that may not run on all processors, none of another priority or whose threads compute by turns, no pipeline that computes, no array, no disk that can be asked
-// how it is, no partition, no zones, no cgroup that io.cost or io.latency hold back, no
+// how it is, no partition, no zones, no cgroup that io.cost or io.latency hold back or that uses a device on another one, no
 // journal of ext4.
 // Nothing moves on a captured host; the tests of their sources have them.
 func mayLack(m sample.Metric) bool {
 	return slices.Contains([]sample.Metric{sample.MemHugeFree, sample.ProcSwap, sample.ProcBlkioDelay, sample.ProcRunDelay, sample.ProcProcessors, sample.ProcNice, sample.ProcLooks, sample.ProcTurns, sample.ProcTurnThreads, sample.ProcFeeds, sample.NetSpeed,
 		sample.DeviceZoned, sample.DeviceMisaligned, sample.DeviceCacheThere, sample.DeviceCacheOn, sample.PathState,
-		sample.CgroupIOCostWait, sample.CgroupIOTarget, sample.FSJournal}, m) ||
+		sample.CgroupIOCostWait, sample.CgroupIOTarget, sample.CgroupDeviceOn, sample.FSJournal}, m) ||
 		slices.ContainsFunc([]string{"nfs.", "served.", "mount.", "raid.", "health.", "cloud."}, func(of string) bool { return strings.HasPrefix(string(m), of) })
 }
 

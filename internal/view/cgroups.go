@@ -35,6 +35,15 @@ func Cgroups(w *sample.Window, q *Query) []table.Table {
 	})
 	sums.add(sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupRefault,
 		sample.CgroupLimitHits, sample.CgroupCPUHeld)
+	if q.Device == "" {
+		for _, m := range []sample.Metric{sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites} {
+			for c, sum := range figure.CgroupIO(w, m) {
+				if sums.rows[c] != nil { // else it was not asked for
+					sums.rows[c][m] = sum
+				}
+			}
+		}
+	}
 	all := map[string]bool{}
 	for c := range sums.rows {
 		all[c] = true

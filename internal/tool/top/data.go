@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"iocause/internal/figure"
 	"iocause/internal/sample"
 )
 
@@ -66,10 +67,13 @@ func (t *Busiest) Add(w *sample.Window) {
 		}
 		t.has[m] = true
 		w.Each(m, func(e sample.Entity, s *sample.Series) {
-			if r := t.row(w, e); r != nil {
+			if r := t.row(w, e); r != nil && e.PID != 0 {
 				r.sums[m] += s.Sum()
 			}
 		})
+		for c, sum := range figure.CgroupIO(w, m) {
+			t.row(w, sample.Entity{Cgroup: c}).sums[m] += sum
+		}
 	}
 	for _, g := range w.Gaps {
 		if slices.ContainsFunc(g.Metrics, func(m sample.Metric) bool { return m == sample.ProcReadBytes || m == sample.CgroupReadBytes }) {

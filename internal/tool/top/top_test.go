@@ -54,6 +54,20 @@ func TestTopTellsReusedNumbersApart(t *testing.T) {
 	}
 }
 
+// What a cgroup did on a stack of devices counts once.
+func TestTopCountsStacksOnce(t *testing.T) {
+	r := sample.NewRecorder(time.Unix(100, 0))
+	r.Put(sample.CgroupDeviceOn, sample.Entity{Device: "dm-0", Class: "vda"}, 1, "/sys/block/dm-0/slaves")
+	for _, device := range []string{"dm-0", "vda"} {
+		r.Put(sample.CgroupReadBytes, sample.Entity{Cgroup: "/a", Device: device}, 1000, "io.stat")
+	}
+	top := New()
+	top.Add(r.Window(time.Unix(110, 0)))
+	if rows := top.Tables()[1].Object()["rows"].([]map[string]any); len(rows) != 1 || rows[0]["read_bytes"] != 1000.0 {
+		t.Errorf("%v", rows)
+	}
+}
+
 // A process in the root of the I/O controller's tree is in a cgroup all the same.
 func TestTopNamesTheCgroupThatAProcessIsIn(t *testing.T) {
 	top := New()

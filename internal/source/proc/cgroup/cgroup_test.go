@@ -79,6 +79,26 @@ func v2(t *testing.T) proctest.Tree {
 	return x
 }
 
+// Of the devices that were used it is told what they lie on.
+func TestDevicesOnOthers(t *testing.T) {
+	x := v2(t)
+	for disk, dev := range map[string]string{"dm-0": "253:0", "dm-1": "253:1"} {
+		x.Write("sys/block/"+disk+"/dev", dev+"\n")
+		x.Write("sys/block/"+disk+"/slaves/vda1/dev", "254:1\n")
+	}
+	x.Write("sys/block/vda/vda1/dev", "254:1\n")
+	x.Write("sys/block/vda/vda1/partition", "1\n")
+	x.Write("sys/fs/cgroup/a/io.stat", "254:0 rbytes=0 wbytes=0 rios=0 wios=0\n253:0 rbytes=0 wbytes=0 rios=0 wios=0\n253:1 rbytes=5 wbytes=0 rios=1 wios=0\n")
+	s := x.Open(OpenIO)
+	proctest.Collect(t, s, sample.First)
+	x.Write("sys/fs/cgroup/a/io.stat", "254:0 rbytes=1000 wbytes=0 rios=1 wios=0\n253:0 rbytes=1000 wbytes=0 rios=1 wios=0\n253:1 rbytes=5 wbytes=0 rios=1 wios=0\n")
+	w := proctest.Collect(t, s, sample.Last)
+	proctest.Want(t, w, sample.CgroupReadBytes, sample.Entity{Cgroup: "/a", Device: "vda"}, 1000)
+	proctest.Want(t, w, sample.CgroupReadBytes, sample.Entity{Cgroup: "/a", Device: "dm-0"}, 1000)
+	proctest.Want(t, w, sample.CgroupDeviceOn, sample.Entity{Device: "dm-0", Class: "vda"}, 1)
+	proctest.WantAbsent(t, w, sample.CgroupDeviceOn, sample.Entity{Device: "dm-1", Class: "vda"})
+}
+
 // TestV2 checks that I/O is counted once in a subtree, and that a cgroup that
 // comes to be in the window counts from zero.
 func TestV2(t *testing.T) {

@@ -74,8 +74,22 @@ func (s *source) collectIO(groups []group, phase sample.Phase, into sample.Sink)
 	if s.trees[blockIO].V2 {
 		own = withoutBelow(groups, did)
 	}
+	told := map[string]bool{}
 	for p, a := range own {
-		s.emitIO(groups[p.group].path, p.device, a, into)
+		if s.emitIO(groups[p.group].path, p.device, a, into) && !told[p.device] {
+			told[p.device] = true
+			s.emitBelow(p.device, into)
+		}
+	}
+}
+
+// emitBelow tells what a device lies on: what is done on it may be counted there again.
+func (s *source) emitBelow(device string, into sample.Sink) {
+	if s.devices == nil {
+		return
+	}
+	for _, disk := range s.host.DisksBelow(device, s.devices) {
+		into.Put(sample.CgroupDeviceOn, sample.Entity{Device: device, Class: disk}, 1, "/sys/block/"+device+"/slaves")
 	}
 }
 
@@ -137,13 +151,14 @@ func withoutBelow(groups []group, did map[place]*account) map[place]*account {
 	return own
 }
 
-func (s *source) emitIO(cgroup, device string, a *account, into sample.Sink) {
+// emitIO tells whether there was anything to emit.
+func (s *source) emitIO(cgroup, device string, a *account, into sample.Sink) bool {
 	active := a.limited
 	for _, r := range a.rise {
 		active = active || r > 0
 	}
 	if !active {
-		return
+		return false
 	}
 	for f := range figures {
 		// A device with a limit and without figures did nothing yet.
@@ -156,6 +171,7 @@ func (s *source) emitIO(cgroup, device string, a *account, into sample.Sink) {
 		}
 		into.Put(ioMetric[f], sample.Entity{Cgroup: cgroup, Device: device}, float64(a.rise[f]), from)
 	}
+	return true
 }
 
 func (s *source) limitFile(f int) string {

@@ -78,7 +78,7 @@ func memoryMetrics() []sample.Metric {
 func ioMetrics() []sample.Metric {
 	return []sample.Metric{
 		sample.CgroupReadBytes, sample.CgroupWriteBytes, sample.CgroupReads, sample.CgroupWrites, sample.CgroupIOLimit,
-		sample.CgroupIOCost, sample.CgroupIOCostWait, sample.CgroupIOTarget,
+		sample.CgroupIOCost, sample.CgroupIOCostWait, sample.CgroupIOTarget, sample.CgroupDeviceOn,
 	}
 }
 
