@@ -71,7 +71,7 @@ func (w Writes) Since(before Writes) Writes {
 
 // Took tells whether writes took as long as another account has.
 func (w Writes) Took(seconds float64) bool {
-	return seconds > 0.98*w.Seconds-0.002 && seconds < 1.02*w.Seconds+0.002
+	return seconds > 0.95*w.Seconds-0.002 && seconds < 1.05*w.Seconds+0.002
 }
 
 // Unaccounted switches the kernel's account of a disk off until the test ends.
