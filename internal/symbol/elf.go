@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/ulikunitz/xz"
+
+	"iocause/internal/host"
 )
 
 // functions are those of a file: of .symtab; where that was stripped, of what
@@ -136,8 +138,8 @@ func (r *Resolver) debugFile(pid int, name string, e *elf.File) table {
 		inside = append(inside, path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug", dir, link))
 	}
 	for _, p := range inside {
-		for _, p := range []string{r.at(pid, p), r.host.Root + p} {
-			if d := openDebug(p, id, sum, link != ""); d != nil {
+		for _, root := range []string{r.root(pid), r.host.Root + "/"} {
+			if d := openDebug(root, p, id, sum, link != ""); d != nil {
 				return d
 			}
 		}
@@ -147,8 +149,8 @@ func (r *Resolver) debugFile(pid int, name string, e *elf.File) table {
 
 // openDebug reads a debug file if it belongs to a build: by its identity, or
 // without one by the checksum that the link carries.
-func openDebug(path string, id []byte, sum uint32, hasSum bool) table {
-	f, err := openRegular(path)
+func openDebug(root, path string, id []byte, sum uint32, hasSum bool) table {
+	f, err := host.OpenInside(root, path, 0)
 	if err != nil {
 		return nil
 	}

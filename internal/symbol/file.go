@@ -51,7 +51,7 @@ func (r *Resolver) open(pid int, m *mapping) *file {
 		f.err, f.read = errors.New("too many files"), true
 		return f
 	}
-	if f.open, f.err = os.Open(r.mapFile(pid, m)); f.err == nil {
+	if f.open, f.err = host.OpenRegular(r.mapFile(pid, m)); f.err == nil {
 		return f
 	}
 	if strings.HasSuffix(m.Path, deleted) {
@@ -59,26 +59,13 @@ func (r *Resolver) open(pid int, m *mapping) *file {
 		f.read = true
 		return f
 	}
-	f.open, f.err = openRegular(r.at(pid, m.Path))
+	f.open, f.err = host.OpenInside(r.root(pid), m.Path, 0)
 	if f.err == nil && !isInode(f.open, m.Inode) {
 		f.close()
 		f.err = errors.New("it was replaced by another file")
 	}
 	f.read = f.err != nil
 	return f
-}
-
-// openRegular opens a file, and nothing that is no file, such as a pipe.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	return f, nil
 }
 
 func isInode(f *os.File, inode uint64) bool {

@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
 // jitMap are functions that were compiled while the program ran: the file
@@ -67,19 +68,16 @@ func (p *process) noteUnnamed(r *Resolver) {
 }
 
 func (r *Resolver) readJIT(pid int) *jitMap {
-	name := fmt.Sprintf("/tmp/perf-%d.map", r.innermostPID(pid))
-	paths := []string{r.at(pid, name), r.host.Root + fmt.Sprintf("/tmp/perf-%d.map", pid)}
-	for _, path := range paths {
-		// It may be a pipe, or lead out of a container: neither is followed.
-		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	for _, at := range []struct {
+		root string
+		pid  int
+	}{{r.root(pid), r.innermostPID(pid)}, {r.host.Root + "/", pid}} {
+		// It may be a pipe, or lead somewhere else: neither is opened.
+		f, err := host.OpenInside(at.root, fmt.Sprintf("/tmp/perf-%d.map", at.pid), unix.O_NOFOLLOW)
 		if err != nil {
 			continue
 		}
 		defer f.Close()
-		// Whoever owns the process may have left something else there.
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
 		return &jitMap{symbols: parseJIT(io.LimitReader(f, 256<<20)), found: true}
 	}
 	return &jitMap{}

@@ -85,10 +85,8 @@ func parseMaps(text []byte) []mapping {
 	return out
 }
 
-// at is a path as the process sees it, for us.
-func (r *Resolver) at(pid int, path string) string {
-	return r.host.Proc(strconv.Itoa(pid), "root") + "/" + strings.TrimPrefix(path, "/")
-}
+// root is the process's root directory, for us.
+func (r *Resolver) root(pid int) string { return r.host.Proc(strconv.Itoa(pid), "root") }
 
 // innermostPID is the number that a process has in its own name space: the
 // last field of NSpid in /proc/PID/status.

@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"debug/elf"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/bpf/bpftest"
 	"iocause/internal/host"
@@ -166,6 +169,40 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a debug link leads to is not even opened when it is no file: some devices begin to
+// do something by that.
+func TestDebugLinkToADevice(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	name := build(t)
+	run(t, "objcopy", "--only-keep-debug", name, name+".debug")
+	run(t, "strip", "-s", name)
+	run(t, "objcopy", "--add-gnu-debuglink="+name+".debug", name)
+	require.NoError(t, errors.Join(os.Remove(name+".debug"), os.Symlink(pipe, name+".debug"), unix.Mkfifo(pipe, 0o600)))
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+			f.Close()
+		}
+	}()
+	pid, code := running(t, name)
+	r := New(host.Live())
+	defer r.Close()
+	if f := r.User(pid, code.Start+8, false); f.IsSymbol {
+		t.Errorf("%+v", f)
+	}
+	select {
+	case <-opened:
+		t.Error("the pipe was opened")
+	case <-time.After(100 * time.Millisecond):
+	}
+	other, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	<-opened
+	require.NoError(t, other.Close())
 }
 
 // The files of a container are in a file system of its own: the program, and its

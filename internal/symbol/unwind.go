@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
+
+	"iocause/internal/host"
 )
 
 // Registers are those of a thread that its callers' frames may be found by.
@@ -138,7 +140,7 @@ func (f *file) unwinding(r *Resolver, pid int, m *mapping) *unwindTable {
 }
 
 func (f *file) readUnwinding(r *Resolver, pid int, m *mapping) error {
-	mapped := func() (*os.File, error) { return os.Open(r.mapFile(pid, m)) }
+	mapped := func() (*os.File, error) { return host.OpenRegular(r.mapFile(pid, m)) }
 	return f.asELF(".eh_frame", mapped, func(e *elf.File) (err error) {
 		if e.Machine != r.machine.elf {
 			return nil

@@ -33,9 +33,9 @@ type File struct {
 // OfSame measures the regular file at a path, unless that is another one by
 // now than the one with this inode number.
 func OfSame(path string, ino uint64) (Pages, error) {
-	fd, err := unix.Open(path, flags|unix.O_NOFOLLOW, 0)
+	fd, err := host.OpenKind(path, unix.O_NOFOLLOW, unix.S_IFREG)
 	if err != nil {
-		return Pages{}, fmt.Errorf("opening %q to see its cached pages: %w", path, err)
+		return Pages{}, fmt.Errorf("looking for its cached pages: %w", err)
 	}
 	defer unix.Close(fd)
 	f, err := describe(fd, path)
@@ -55,12 +55,10 @@ type ID struct{ Dev, Ino uint64 }
 // Number is the device number as the kernel's own, which stat(2) encodes.
 func (id ID) Number() host.DevNumber { return host.MakeDev(unix.Major(id.Dev), unix.Minor(id.Dev)) }
 
-// flags open a file whose data is not read: whatever the name stands for by
-// now, opening it neither waits nor follows a link.
+// flags open a directory, or a file in it that is one by the directory's own account. By
+// now the name may stand for a link or a pipe: opening it neither follows nor waits. A
+// device cannot have come there without the right to make one.
 const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
-
-// errNotRegular is anything but a file with a length and pages of its own.
-var errNotRegular = errors.New("not a regular file")
 
 // describe fills in what fstat(2) knows; it does not measure yet.
 func describe(fd int, path string) (File, error) {
@@ -80,7 +78,7 @@ func describe(fd int, path string) (File, error) {
 		f.Size, f.Device = end, true
 		return f, nil
 	}
-	return File{}, errNotRegular
+	return File{}, host.ErrNotRegular
 }
 
 // measure counts the pages of a described file.

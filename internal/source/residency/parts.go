@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
 // Range is a part of a file that is in the cache as a whole, in bytes. The
@@ -15,7 +17,7 @@ type Range struct{ Offset, Length int64 }
 // Shares divides a file into n parts of the same length, fewer when it has
 // fewer pages, and tells how much of each is in the cache, 0 to 1.
 func Shares(path string, same ID, n int) ([]float64, error) {
-	f, size, err := openRegular(path, same)
+	f, size, err := openSame(path, same)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func sharesByMincore(f *os.File, size int64, shares []float64) ([]float64, error
 // found by halving what is cached in part; once that has taken as many system
 // calls as mincore(2) takes time, mincore finishes it where it is permitted.
 func Ranges(path string, same ID) ([]Range, error) {
-	f, size, err := openRegular(path, same)
+	f, size, err := openSame(path, same)
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +137,14 @@ func (h *halving) add(first, pages int64) {
 	h.out = append(h.out, Range{offset, length})
 }
 
-// openRegular opens a file whose data is not read.
-func openRegular(path string, same ID) (*os.File, int64, error) {
-	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ELOOP) { // a link of /proc, or one that the user gave
-		f, err = os.OpenFile(path, flags, 0)
-	}
+// openSame opens a file whose data is not read, unless it is another one by now.
+func openSame(path string, same ID) (*os.File, int64, error) {
+	fd, err := host.OpenKind(path, 0, unix.S_IFREG, unix.S_IFBLK)
 	if err != nil {
-		return nil, 0, fmt.Errorf("opening a file to see its cached parts: %w", err)
+		return nil, 0, fmt.Errorf("looking for its cached parts: %w", err)
 	}
-	d, err := describe(int(f.Fd()), path)
+	f := os.NewFile(uintptr(fd), path)
+	d, err := describe(fd, path)
 	if err != nil {
 		f.Close()
 		return nil, 0, fmt.Errorf("looking at %q: %w", path, err)

@@ -53,10 +53,6 @@ func (c *holders) opened(pid int) {
 	}
 	for _, e := range entries {
 		link := filepath.Join(dir, e.Name())
-		var st unix.Stat_t
-		if unix.Stat(link, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			continue // opening a pipe or a device might do something
-		}
 		if i := c.take(link, "", pid); i >= 0 {
 			c.found.Files[i].Open = true
 		}
@@ -90,22 +86,27 @@ func (c *holders) mappings(pid int) {
 // take measures the file behind a link of /proc, unless it has been, and
 // returns its place, -1 for none.
 func (c *holders) take(link, path string, pid int) int {
-	fd, err := unix.Open(link, flags, 0)
+	open, err := host.OpenRegular(link)
 	if errors.Is(err, unix.EPERM) && path != "" {
-		fd, err = unix.Open(c.host.Proc(strconv.Itoa(pid), "root", path), flags|unix.O_NOFOLLOW, 0)
+		open, err = host.OpenInside(c.host.Proc(strconv.Itoa(pid), "root"), path, unix.O_NOFOLLOW)
+	}
+	if errors.Is(err, host.ErrNotRegular) {
+		return -1 // a pipe, or a device such as /dev/zero
 	}
 	if err != nil {
-		c.fail(fmt.Errorf("opening %q: %w", link, err))
+		c.fail(fmt.Errorf("looking for its cached pages: %w", err))
 		return -1
 	}
-	defer unix.Close(fd)
+	defer open.Close()
+	fd := int(open.Fd())
 	name, err := os.Readlink(link)
 	if err != nil {
 		name = path
 	}
 	f, err := describe(fd, strings.TrimSuffix(name, " (deleted)"))
-	if err != nil || f.Device {
-		return -1 // a device, such as /dev/zero
+	if err != nil {
+		c.fail(err)
+		return -1
 	}
 	if i, ok := c.at[f.ID]; ok {
 		return i

@@ -7,9 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/host"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 )
@@ -114,6 +116,37 @@ func TestNotARegularFile(t *testing.T) {
 	if _, err := OfSame("/no/such/file", 1); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want not exist", err)
 	}
+}
+
+// Who owns a folder on the way may put another one in its place: what is there now is not
+// even opened when it is no file.
+func TestNothingElseIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+			f.Close()
+		}
+	}()
+	time.Sleep(50 * time.Millisecond)
+	if _, err := OfSame(pipe, 1); !errors.Is(err, host.ErrNotRegular) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Shares(pipe, ID{}, 1); !errors.Is(err, host.ErrNotRegular) {
+		t.Errorf("%v", err)
+	}
+	select {
+	case <-opened:
+		t.Error("the pipe was opened")
+	case <-time.After(100 * time.Millisecond):
+	}
+	other, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	<-opened
+	require.NoError(t, other.Close())
 }
 
 // mincore tells others that all is cached; that must not be believed.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"iocause/internal/host"
 )
 
 // Options say how trees are walked.
@@ -96,10 +98,11 @@ func (w *walker) start(path string) error {
 		w.todo = append(w.todo, directory{path, st.Dev})
 		return nil
 	case unix.S_IFREG, unix.S_IFBLK:
-		w.file(unix.AT_FDCWD, path, path, 0)
+		fd, err := host.OpenKind(path, 0, unix.S_IFREG, unix.S_IFBLK)
+		w.file(fd, err, path)
 		return nil
 	}
-	return fmt.Errorf("looking at %q: %w, nor a directory or a block device", path, errNotRegular)
+	return fmt.Errorf("looking at %q: %w, nor a directory or a block device", path, host.ErrNotRegular)
 }
 
 // run takes directories until there are none left.
@@ -217,7 +220,15 @@ func (w *walker) entries(fd int, d directory, buf []byte) bool {
 		}
 		switch kind {
 		case unix.DT_REG:
-			w.file(fd, name, path, unix.O_NOFOLLOW)
+			var file int
+			err := ignoringEINTR(func() (err error) {
+				file, err = unix.Openat(fd, name, flags|unix.O_NOFOLLOW, 0)
+				return err
+			})
+			if err != nil {
+				err = fmt.Errorf("opening %q: %w", path, err)
+			}
+			w.file(file, err, path)
 		case unix.DT_DIR:
 			w.mu.Lock()
 			w.todo = append(w.todo, directory{path, d.dev})
@@ -243,24 +254,20 @@ func (w *walker) count(n *int) {
 // tellEvery is how many files are measured between two calls of Progress.
 const tellEvery = 1000
 
-func (w *walker) file(at int, name, path string, more int) {
-	var fd int
-	err := ignoringEINTR(func() (err error) {
-		fd, err = unix.Openat(at, name, flags|more, 0)
-		return err
-	})
+// file measures an open file and closes it; err is why it could not be opened.
+func (w *walker) file(fd int, err error, path string) {
 	if err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) {
 			return // removed or replaced meanwhile
 		}
 		w.mu.Lock()
-		w.fail(fmt.Errorf("opening %q: %w", path, err))
+		w.fail(err)
 		w.mu.Unlock()
 		return
 	}
 	defer unix.Close(fd)
 	f, err := describe(fd, path)
-	if errors.Is(err, errNotRegular) {
+	if errors.Is(err, host.ErrNotRegular) {
 		w.count(&w.found.Others)
 		return
 	}

@@ -86,7 +86,7 @@ func TestBelow(t *testing.T) {
 	if _, err := Below(t.Context(), []string{filepath.Join(dir, "none")}, Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want not exist", err)
 	}
-	if _, err := Below(t.Context(), []string{filepath.Join(dir, "pipe")}, Options{}); !errors.Is(err, errNotRegular) {
+	if _, err := Below(t.Context(), []string{filepath.Join(dir, "pipe")}, Options{}); !errors.Is(err, host.ErrNotRegular) {
 		t.Errorf("%v, want not a regular file", err)
 	}
 }
