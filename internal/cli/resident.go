@@ -108,7 +108,7 @@ func runResident(e *env, c *cobra.Command, o *residentOptions, args []string) er
 		if err != nil {
 			return nil, err
 		}
-		return o.choice().Found(residency.OfProcesses(e.host, pids, line.Update)), nil
+		return o.choice().Found(residency.OfProcesses(ctx, e.host, pids, line.Update)), nil
 	}
 	show := func(p *console.Printer, now, before *residency.Found) ([]table.Table, error) {
 		tables, err := resident.FileTables(e.host, now, before, resident.Files{Form: residentForm(p), Held: len(paths) == 0,

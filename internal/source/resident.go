@@ -31,11 +31,16 @@ const (
 	walkShare = 20
 	// walkPatience is how long one walk may take.
 	walkPatience = 3 * time.Second
+	// openPatience is how long the files that may be opened take together: where each page
+	// is asked for, a file of 1 TiB takes ten seconds. A walk looks at what it holds alone.
+	openPatience = 2 * time.Second
 )
 
 // see emits cache.resident, and says of which files it cannot.
 func (r *resident) see(h *host.Host, w *sample.Window, into sample.Sink) {
-	left := residency.Busiest(w, into)
+	ctx, stop := context.WithTimeout(context.Background(), openPatience)
+	left := residency.Busiest(ctx, w, into)
+	stop()
 	if len(left) == 0 || time.Now().Before(r.next) {
 		return
 	}

@@ -1,12 +1,15 @@
 package residency
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -31,8 +34,8 @@ type File struct {
 }
 
 // OfSame measures the regular file at a path, unless that is another one by
-// now than the one with this inode number.
-func OfSame(path string, ino uint64) (Pages, error) {
+// now than the one with this inode number. It fails when the context ends.
+func OfSame(ctx context.Context, path string, ino uint64) (Pages, error) {
 	fd, err := host.OpenKind(path, unix.O_NOFOLLOW, unix.S_IFREG)
 	if err != nil {
 		return Pages{}, fmt.Errorf("looking for its cached pages: %w", err)
@@ -45,7 +48,7 @@ func OfSame(path string, ino uint64) (Pages, error) {
 	if f.ID.Ino != ino {
 		return Pages{}, fmt.Errorf("looking at %q: it was replaced by another file", path)
 	}
-	f.measure(fd)
+	f.measure(ctx, fd)
 	return f.Pages, f.Err
 }
 
@@ -81,16 +84,16 @@ func describe(fd int, path string) (File, error) {
 	return File{}, host.ErrNotRegular
 }
 
-// measure counts the pages of a described file.
-func (f *File) measure(fd int) {
+// measure counts the pages of a described file, until the context ends.
+func (f *File) measure(ctx context.Context, fd int) {
 	page := int64(os.Getpagesize())
 	total := (f.Size + page - 1) / page
-	f.Pages, f.Err = count(fd, f.Size)
+	f.Pages, f.Err = count(ctx, fd, f.Size)
 	f.Overlay = f.Err == nil && f.Pages.Cached == 0 && keptElsewhere(fd)
 	if errors.Is(f.Err, unix.ENOSYS) || f.Overlay {
 		var open *os.File
 		if open, f.Err = reopen(fd, f.Path); f.Err == nil {
-			f.Pages, f.Err = byMincore(open, f.Size, total)
+			f.Pages, f.Err = byMincore(ctx, open, f.Size, total)
 			open.Close()
 		}
 	}
@@ -117,13 +120,14 @@ func reopen(fd int, path string) (*os.File, error) {
 }
 
 const (
-	large = 256 << 20 // bytes from which on a file is counted in parts at a time
-	part  = 64 << 20
+	large     = 256 << 20 // bytes from which on a file is counted in parts at a time
+	leastPart = 64 << 20
+	mostParts = 4096 // a sparse file may have 8 EiB, and each part is a system call
 )
 
 // count adds up cachestat(2) of a whole file. It takes about 50 ns a page
 // where the cache holds single pages, so large files are shared out.
-func count(fd int, size int64) (Pages, error) {
+func count(ctx context.Context, fd int, size int64) (Pages, error) {
 	workers := min(runtime.GOMAXPROCS(0), 8)
 	if size < large || workers < 2 {
 		return stat(fd, 0, 0)
@@ -132,22 +136,21 @@ func count(fd int, size int64) (Pages, error) {
 	var first error
 	var mu sync.Mutex
 	var done sync.WaitGroup
-	next := int64(0)
+	part := (size/mostParts/leastPart + 1) * leastPart
+	parts := (size-1)/part + 1
+	var next atomic.Int64
 	for range workers {
 		done.Go(func() {
 			for {
-				mu.Lock()
-				at := next
-				next += part
-				mu.Unlock()
-				if at >= size {
+				n := next.Add(1) - 1
+				if n >= parts || ctx.Err() != nil {
 					return
 				}
-				length := int64(part)
-				if at+part >= size {
+				length := part
+				if n == parts-1 {
 					length = 0 // to the end, wherever that is by now
 				}
-				p, err := stat(fd, at, length)
+				p, err := stat(fd, n*part, length)
 				mu.Lock()
 				sum.Add(p)
 				if first == nil {
@@ -158,7 +161,7 @@ func count(fd int, size int64) (Pages, error) {
 		})
 	}
 	done.Wait()
-	return sum, first
+	return sum, cmp.Or(first, ctx.Err())
 }
 
 // stat is one call of cachestat(2); a length of 0 is to the end.

@@ -1,8 +1,10 @@
 package residency
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -47,7 +49,7 @@ func sharesByMincore(f *os.File, size int64, shares []float64) ([]float64, error
 	page := int64(os.Getpagesize())
 	total, cells := (size+page-1)/page, int64(len(shares))
 	i := int64(0)
-	err := eachPage(f, size, func(n int64, cached bool) {
+	err := eachPage(context.Background(), f, size, func(n int64, cached bool) {
 		for n >= total*(i+1)/cells {
 			i++
 		}
@@ -73,8 +75,8 @@ func Ranges(path string, same ID) ([]Range, error) {
 	defer f.Close()
 	page := int64(os.Getpagesize())
 	h := &halving{fd: int(f.Fd()), page: page, calls: 1000}
-	if mayWrite(f) != nil {
-		h.calls = 1 << 62 // there is no other way
+	if mayWrite(f) != nil || size > longest {
+		h.calls = math.MaxInt // there is no other way
 	}
 	elsewhere := keptElsewhere(h.fd)
 	if !elsewhere {
@@ -82,7 +84,7 @@ func Ranges(path string, same ID) ([]Range, error) {
 	}
 	if elsewhere || errors.Is(err, unix.ENOSYS) || errors.Is(err, errTooMany) {
 		h.out = nil
-		err = eachPage(f, size, func(n int64, cached bool) {
+		err = eachPage(context.Background(), f, size, func(n int64, cached bool) {
 			if cached {
 				h.add(n, 1)
 			}

@@ -1,6 +1,7 @@
 package residency
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,8 +17,8 @@ import (
 // OfProcesses measures the files that processes have open or mapped, each file
 // once. Files of a process that may not be looked into are counted as failed;
 // a process that has ended is left out. progress may be nil.
-func OfProcesses(h *host.Host, pids []int, progress func(files int)) *Found {
-	c := &holders{host: h, found: &Found{}, at: map[ID]int{}, mapped: map[mapped]int{}, progress: progress}
+func OfProcesses(ctx context.Context, h *host.Host, pids []int, progress func(files int)) *Found {
+	c := &holders{ctx: ctx, host: h, found: &Found{}, at: map[ID]int{}, mapped: map[mapped]int{}, progress: progress}
 	for _, pid := range pids {
 		c.opened(pid)
 		c.mappings(pid)
@@ -26,6 +27,7 @@ func OfProcesses(h *host.Host, pids []int, progress func(files int)) *Found {
 }
 
 type holders struct {
+	ctx      context.Context
 	host     *host.Host
 	found    *Found
 	at       map[ID]int
@@ -114,7 +116,7 @@ func (c *holders) take(link, path string, pid int) int {
 	f.PID = pid
 	var fs unix.Statfs_t
 	f.Memory = unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.TMPFS_MAGIC
-	if f.measure(fd); f.Err != nil {
+	if f.measure(c.ctx, fd); f.Err != nil {
 		c.fail(fmt.Errorf("counting the cached pages of %q: %w", f.Path, f.Err))
 	}
 	i := len(c.found.Files)

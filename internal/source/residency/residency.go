@@ -4,6 +4,7 @@ package residency
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,9 +36,9 @@ var ErrHidden = errors.New("the kernel hides which pages are cached from users w
 const window = 1 << 30
 
 // byMincore maps the file and asks for each page.
-func byMincore(f *os.File, size, total int64) (Pages, error) {
+func byMincore(ctx context.Context, f *os.File, size, total int64) (Pages, error) {
 	p := Pages{Total: total, Dirty: -1, Writeback: -1, Evicted: -1, RecentlyEvicted: -1, Source: "mincore(2)"}
-	err := eachPage(f, size, func(_ int64, cached bool) {
+	err := eachPage(ctx, f, size, func(_ int64, cached bool) {
 		if cached {
 			p.Cached++
 		}
@@ -48,14 +49,24 @@ func byMincore(f *os.File, size, total int64) (Pages, error) {
 	return p, nil
 }
 
-// eachPage calls see for every page of a file, in order: mincore(2). Only who
-// may write the file is told the truth.
-func eachPage(f *os.File, size int64, see func(page int64, cached bool)) error {
+// longest is the largest file, in bytes, that each page of is asked for: at some 30 ns a
+// page that takes minutes. ext4 has no larger ones, and elsewhere such are sparse.
+const longest = 16 << 40
+
+// eachPage calls see for every page of a file, in order, until the context ends:
+// mincore(2). Only who may write the file is told the truth.
+func eachPage(ctx context.Context, f *os.File, size int64, see func(page int64, cached bool)) error {
 	if err := mayWrite(f); err != nil {
 		return err
 	}
+	if size > longest {
+		return fmt.Errorf("it has %d bytes, too many to ask for each page: Linux 6.5 can tell without that, of the file itself where this is one of an overlay", size)
+	}
 	page := int64(os.Getpagesize())
 	for at := int64(0); at < size; at += window {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("asking for each page: %w", err)
+		}
 		n := min(window, size-at)
 		m, err := unix.Mmap(int(f.Fd()), at, int(n), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
@@ -96,9 +107,10 @@ func mayWrite(f *os.File) error {
 const busiest = 8
 
 // Busiest emits cache.resident for the files of a window that had most put
-// into the cache. It returns those that it may not open, or that are no longer
-// where they were: they are there, but this way does not lead to them.
-func Busiest(w *sample.Window, into sample.Sink) (unopened []sample.FileID) {
+// into the cache. It returns those that it may not open, that are no longer where they
+// were, or for which the context left no time: they are there, but this way does not lead
+// to them.
+func Busiest(ctx context.Context, w *sample.Window, into sample.Sink) (unopened []sample.FileID) {
 	inserted := map[sample.FileID]float64{}
 	w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
 		if f, ok := w.Files[e.File]; ok && f.Path != "" && !f.Deleted && !f.Partial {
@@ -113,7 +125,7 @@ func Busiest(w *sample.Window, into sample.Sink) (unopened []sample.FileID) {
 		return cmp.Or(cmp.Compare(inserted[b], inserted[a]), cmp.Compare(a.Ino, b.Ino))
 	})
 	for _, id := range ids[:min(busiest, len(ids))] {
-		p, err := OfSame(w.Files[id].Path, id.Ino)
+		p, err := OfSame(ctx, w.Files[id].Path, id.Ino)
 		if err != nil {
 			unopened = append(unopened, id)
 			continue

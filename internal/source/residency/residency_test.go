@@ -1,6 +1,7 @@
 package residency
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -42,12 +43,12 @@ func TestBothMethodsCountTheSame(t *testing.T) {
 		if want == 0 {
 			drop(t, f, 0, 0)
 		}
-		stat, err := count(int(f.Fd()), pages*int64(os.Getpagesize()))
+		stat, err := count(t.Context(), int(f.Fd()), pages*int64(os.Getpagesize()))
 		if errors.Is(err, unix.ENOSYS) {
 			t.Skip("needs cachestat(2), Linux 6.5")
 		}
 		require.NoError(t, err)
-		core, err := byMincore(f, pages*int64(os.Getpagesize()), pages)
+		core, err := byMincore(t.Context(), f, pages*int64(os.Getpagesize()), pages)
 		require.NoError(t, err)
 		if stat.Cached != want || core.Cached != want {
 			t.Errorf("cachestat says %d pages, mincore %d, want %d", stat.Cached, core.Cached, want)
@@ -62,10 +63,10 @@ func TestDirtyPages(t *testing.T) {
 	}
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
-	if _, err := OfSame(f.Name(), st.Ino+1); err == nil {
+	if _, err := OfSame(t.Context(), f.Name(), st.Ino+1); err == nil {
 		t.Error("another file was measured")
 	}
-	p, err := OfSame(f.Name(), st.Ino)
+	p, err := OfSame(t.Context(), f.Name(), st.Ino)
 	require.NoError(t, err)
 	if p.Total != pages || p.Cached != pages {
 		t.Errorf("got %+v, want %d pages, all cached", p, pages)
@@ -110,10 +111,10 @@ func TestOnOverlayfs(t *testing.T) {
 }
 
 func TestNotARegularFile(t *testing.T) {
-	if _, err := OfSame(t.TempDir(), 1); err == nil {
+	if _, err := OfSame(t.Context(), t.TempDir(), 1); err == nil {
 		t.Error("a directory was measured")
 	}
-	if _, err := OfSame("/no/such/file", 1); !errors.Is(err, os.ErrNotExist) {
+	if _, err := OfSame(t.Context(), "/no/such/file", 1); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want not exist", err)
 	}
 }
@@ -132,7 +133,7 @@ func TestNothingElseIsOpened(t *testing.T) {
 		}
 	}()
 	time.Sleep(50 * time.Millisecond)
-	if _, err := OfSame(pipe, 1); !errors.Is(err, host.ErrNotRegular) {
+	if _, err := OfSame(t.Context(), pipe, 1); !errors.Is(err, host.ErrNotRegular) {
 		t.Errorf("%v", err)
 	}
 	if _, err := Shares(pipe, ID{}, 1); !errors.Is(err, host.ErrNotRegular) {
@@ -147,6 +148,44 @@ func TestNothingElseIsOpened(t *testing.T) {
 	require.NoError(t, err)
 	<-opened
 	require.NoError(t, other.Close())
+}
+
+// A sparse file may be as long as a number can say; what is cached of it is what costs time.
+func TestSparseFiles(t *testing.T) {
+	fd, err := unix.MemfdCreate("sparse", unix.MFD_CLOEXEC)
+	require.NoError(t, err)
+	f := os.NewFile(uintptr(fd), "sparse")
+	defer f.Close()
+	const far = 1 << 61
+	for _, size := range []int64{1 << 62, math.MaxInt64} {
+		require.NoError(t, f.Truncate(size))
+		if _, err := f.WriteAt([]byte{1}, far); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p, err := count(t.Context(), fd, size)
+			if !errors.Is(err, unix.ENOSYS) && (err != nil || p.Cached != 1) {
+				t.Errorf("%d bytes: %+v, %v, want 1 page", size, p, err)
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("a file of %d bytes takes more than 5 s", size)
+		}
+		if _, err := byMincore(t.Context(), f, size, 0); err == nil {
+			t.Errorf("%d bytes: each page was asked for", size)
+		}
+	}
+	require.NoError(t, f.Truncate(longest))
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	start := time.Now()
+	if _, err := byMincore(ctx, f, longest, 0); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
 }
 
 // mincore tells others that all is cached; that must not be believed.

@@ -42,7 +42,7 @@ const mostErrors = 5
 // symbolic link is followed; links below it are not. It fails for a path that
 // is not there, or when the context ends.
 func Below(ctx context.Context, paths []string, o Options) (*Found, error) {
-	w := &walker{o: o, many: len(paths) > 1, seen: map[ID]bool{}, found: &Found{}}
+	w := &walker{ctx: ctx, o: o, many: len(paths) > 1, seen: map[ID]bool{}, found: &Found{}}
 	w.work = sync.NewCond(&w.mu)
 	for _, path := range paths {
 		if err := w.start(path); err != nil {
@@ -74,6 +74,7 @@ type directory struct {
 }
 
 type walker struct {
+	ctx  context.Context
 	o    Options
 	many bool // several paths, one of which may lie in another
 
@@ -284,7 +285,7 @@ func (w *walker) file(fd int, err error, path string) {
 		}
 	}
 	if err == nil {
-		f.measure(fd)
+		f.measure(w.ctx, fd)
 		err = f.Err
 	}
 	w.mu.Lock()

@@ -214,7 +214,7 @@ func TestOfProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	require.NoError(t, errors.Join(os.Remove(gone.Name()), mapped.Close()))
-	found := OfProcesses(host.Live(), []int{os.Getpid(), os.Getpid()}, nil)
+	found := OfProcesses(t.Context(), host.Live(), []int{os.Getpid(), os.Getpid()}, nil)
 	for _, want := range []struct {
 		path                  string
 		pages                 int64

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
@@ -49,7 +50,7 @@ func (o *Observer) Snapshot(ctx context.Context, progress func(n int)) (*Cache, 
 	if o.walker != nil {
 		return c, o.walk(ctx, c, progress)
 	}
-	return c, o.held(c, progress)
+	return c, o.held(ctx, c, progress)
 }
 
 // between takes the size of the cache before and after a snapshot.
@@ -141,7 +142,7 @@ func stateOf(f *cachewalk.File) string {
 
 // held is what can be known without kernel programs: the files that processes
 // have open or mapped.
-func (o *Observer) held(c *Cache, progress func(n int)) error {
+func (o *Observer) held(ctx context.Context, c *Cache, progress func(n int)) error {
 	entries, err := os.ReadDir(o.host.Proc())
 	if err != nil {
 		return fmt.Errorf("listing the processes: %w", err)
@@ -154,7 +155,7 @@ func (o *Observer) held(c *Cache, progress func(n int)) error {
 	}
 	var found *residency.Found
 	m, err := o.between(c, func() error {
-		found = residency.OfProcesses(o.host, pids, progress)
+		found = residency.OfProcesses(ctx, o.host, pids, progress)
 		return nil
 	})
 	if err != nil {
@@ -255,6 +256,9 @@ func (o *Observer) name(files []*File) error {
 	return nil
 }
 
+// dirtyPatience is how long one file may take: of the largest each page is asked for.
+const dirtyPatience = time.Second
+
 // dirty asks for the dirty bytes of a file that can be opened, nil where that
 // is not known.
 func (f *File) dirty() *float64 {
@@ -263,8 +267,10 @@ func (f *File) dirty() *float64 {
 		if f.walked.Kind != cachewalk.Regular && f.walked.Kind != cachewalk.Memory || f.walked.Partial || f.walked.Links == 0 || f.walked.Path == "" {
 			return nil
 		}
-		now, err := residency.OfSame(string(f.Path), f.id.ino)
-		if err != nil { // gone or hidden meanwhile: it was not promised
+		ctx, stop := context.WithTimeout(context.Background(), dirtyPatience)
+		defer stop()
+		now, err := residency.OfSame(ctx, string(f.Path), f.id.ino)
+		if err != nil { // gone or hidden meanwhile, or too large: it was not promised
 			return nil
 		}
 		p = &now
