@@ -398,3 +398,17 @@ func TestOverlayOptions(t *testing.T) {
 		}
 	}
 }
+
+// A file may wait for its own server, or for that of a directory on the way.
+func TestMayWait(t *testing.T) {
+	all := Mounts{{Dev: 1, Point: "/", Type: "ext4"}, {Dev: 2, Point: "/srv/nfs", Type: "nfs4"}, {Dev: 3, Point: "/srv/nfs/local", Type: "xfs"}, {Dev: 4, Point: "/mnt", Type: "fuse.sshfs"}}
+	for _, c := range []struct {
+		dev  DevNumber
+		path string
+		want bool
+	}{{1, "/etc/passwd", false}, {1, "/srv/nfsdata", false}, {2, "/elsewhere/x", true}, {3, "/srv/nfs/local/x", true}, {4, "", true}, {5, "", false}} {
+		if got := all.MayWait(c.dev, c.path); got != c.want {
+			t.Errorf("%d %q: %v", c.dev, c.path, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,6 +29,9 @@ type Mounts []Mount
 // Mounts reads /proc/self/mountinfo.
 func (h *Host) Mounts() (Mounts, error) { return h.mounts("self") }
 
+// MountsOf are those that a process sees.
+func (h *Host) MountsOf(pid int) (Mounts, error) { return h.mounts(strconv.Itoa(pid)) }
+
 // mounts are those that a process sees.
 func (h *Host) mounts(process string) (Mounts, error) {
 	path := h.Proc(process, "mountinfo")
@@ -37,6 +41,21 @@ func (h *Host) mounts(process string) (Mounts, error) {
 	}
 	m, err := parseMounts(b)
 	return m, In(path, err)
+}
+
+// IsServed tells of a file system whose files a server or a daemon has.
+func (m Mount) IsServed() bool {
+	return strings.HasPrefix(m.Type, "fuse.") || slices.Contains([]string{
+		"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs", "lustre", "beegfs", "gpfs", "fuse", "fuseblk",
+	}, m.Type)
+}
+
+// MayWait tells whether to open a file may wait for a server or a daemon, which may answer
+// nothing any more: theirs is the file, or a directory on the way to it.
+func (m Mounts) MayWait(dev DevNumber, path string) bool {
+	return slices.ContainsFunc(m, func(x Mount) bool {
+		return x.IsServed() && (x.Dev == dev || strings.HasPrefix(path, strings.TrimSuffix(x.Point, "/")+"/"))
+	})
 }
 
 // At are the mounts of a device number; a file system can be mounted often.

@@ -38,8 +38,13 @@ const (
 
 // see emits cache.resident, and says of which files it cannot.
 func (r *resident) see(h *host.Host, w *sample.Window, into sample.Sink) {
+	mounts, err := h.Mounts()
+	if err != nil { // whether a file's server would have to answer is not known
+		w.Gaps = append(w.Gaps, sample.Gap{Source: "residency", Why: fmt.Sprintf("what is cached of the busiest files is not known: %v", err)})
+		return
+	}
 	ctx, stop := context.WithTimeout(context.Background(), openPatience)
-	left := residency.Busiest(ctx, w, into)
+	left := residency.Busiest(ctx, mounts, w, into)
 	stop()
 	if len(left) == 0 || time.Now().Before(r.next) {
 		return

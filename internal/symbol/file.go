@@ -33,6 +33,7 @@ type file struct {
 	plain  map[string]string // mangled names, demangled
 	memory []byte            // of the vDSO, in place of open
 	unwind *unwindTable      // nil until it is looked for
+	server *server           // that has the file, nil for none
 }
 
 // mostOpen files are kept open for the case that their process ends.
@@ -50,6 +51,9 @@ func (r *Resolver) open(pid int, m *mapping) *file {
 	if len(r.files) > mostOpen {
 		f.err, f.read = errors.New("too many files"), true
 		return f
+	}
+	if f.server = r.serverOf(pid, m.Dev); f.server != nil {
+		return f // opened when it is read: to close it may wait, too
 	}
 	if f.open, f.err = host.OpenRegular(r.mapFile(pid, m)); f.err == nil {
 		return f
@@ -84,7 +88,7 @@ func (f *file) close() {
 func (f *file) symbol(r *Resolver, pid int, m *mapping, at uint64) (string, bool) {
 	if !f.read {
 		f.read = true
-		f.err = f.readSymbols(r, pid)
+		f.err = f.patiently(func(f *file) error { return f.readSymbols(r, pid, m) })
 		f.close()
 	}
 	addr, ok := f.address(at - m.Start + m.Offset)
@@ -114,13 +118,21 @@ func (f *file) address(offset uint64) (uint64, bool) {
 }
 
 // readSymbols reads the segments and the functions.
-func (f *file) readSymbols(r *Resolver, pid int) error {
-	closed := func() (*os.File, error) { return nil, f.err }
-	return f.asELF("symbols", closed, func(e *elf.File) (err error) {
+func (f *file) readSymbols(r *Resolver, pid int, m *mapping) error {
+	return f.asELF("symbols", func() (*os.File, error) { return f.again(r, pid, m) }, func(e *elf.File) (err error) {
 		f.segments(e)
 		f.table, err = functions(e, func() table { return r.debugFile(pid, f.path, e) })
 		return err
 	})
+}
+
+// again opens a file that is not open: one of a server for the first time, of others those
+// that could be opened.
+func (f *file) again(r *Resolver, pid int, m *mapping) (*os.File, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return host.OpenRegular(r.mapFile(pid, m))
 }
 
 // asELF reads a part of the file. Files are made by whoever runs them: what the

@@ -196,7 +196,7 @@ func FuzzFunctions(f *testing.F) {
 	f.Add([]byte("\x7fELF\x02\x01\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		x := &file{memory: data, plain: map[string]string{}}
-		if err := x.readSymbols(New(host.Tree(t.TempDir(), time.Now)), 1); err == nil {
+		if err := x.readSymbols(New(host.Tree(t.TempDir(), time.Now)), 1, nil); err == nil {
 			if _, err := elf.NewFile(bytes.NewReader(data)); err != nil {
 				t.Error("read what is no ELF file")
 			}

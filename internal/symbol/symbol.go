@@ -31,6 +31,7 @@ type Resolver struct {
 	procs  map[int]*process
 	files  map[fileID]*file
 	vdso   *file
+	served map[host.DevNumber]*server // file systems seen so far, nil for one that has none
 	notes  map[string]int
 
 	machine *machine
@@ -38,7 +39,7 @@ type Resolver struct {
 
 // New prepares a resolver. It reads the kernel's symbols when the first is asked for.
 func New(h *host.Host) *Resolver {
-	return &Resolver{host: h, procs: map[int]*process{}, files: map[fileID]*file{}, notes: map[string]int{}, machine: thisMachine()}
+	return &Resolver{host: h, procs: map[int]*process{}, files: map[fileID]*file{}, served: map[host.DevNumber]*server{}, notes: map[string]int{}, machine: thisMachine()}
 }
 
 // Close closes the files that were kept open.

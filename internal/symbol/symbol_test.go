@@ -205,6 +205,34 @@ func TestDebugLinkToADevice(t *testing.T) {
 	require.NoError(t, other.Close())
 }
 
+// What lies on a server is read as other files are, and where that hangs, not waited for.
+func TestProgramOnAServer(t *testing.T) {
+	name := build(t)
+	at := places(t, name)
+	pid, code := running(t, name)
+	r := New(host.Live())
+	defer r.Close()
+	r.served[code.Dev] = &server{}
+	if got := look(t, r, pid, code, at); got["main"].Name != "main" {
+		t.Errorf("%+v, %q", got, r.Notes())
+	}
+	f := r.files[fileID{code.Dev, code.Inode}]
+	if f.open != nil {
+		t.Error("it is kept open")
+	}
+	never, start := make(chan struct{}), time.Now()
+	defer close(never)
+	for range 2 {
+		err := f.patiently(func(*file) error {
+			<-never
+			return nil
+		})
+		if took := time.Since(start); !errors.Is(err, errHangs) || took > serverPatience+time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	}
+}
+
 // The files of a container are in a file system of its own: the program, and its
 // debug file beside it.
 func TestProgramInAnotherMountNamespace(t *testing.T) {
@@ -278,7 +306,7 @@ func TestThisProcess(t *testing.T) {
 			continue
 		}
 		v := r.readVDSO()
-		if err := v.readSymbols(r, os.Getpid()); err != nil || len(v.table) == 0 {
+		if err := v.readSymbols(r, os.Getpid(), nil); err != nil || len(v.table) == 0 {
 			t.Fatalf("%d functions in the vDSO: %v", len(v.table), err)
 		}
 		found := false

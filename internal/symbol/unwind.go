@@ -132,7 +132,7 @@ func (m *machine) byFramePointer(now *registers, read memory) (next registers, i
 func (f *file) unwinding(r *Resolver, pid int, m *mapping) *unwindTable {
 	if f.unwind == nil {
 		f.unwind = &unwindTable{machine: r.machine}
-		if err := f.readUnwinding(r, pid, m); err != nil {
+		if err := f.patiently(func(f *file) error { return f.readUnwinding(r, pid, m) }); err != nil {
 			r.notes[fmt.Sprintf("callers in %s are found by frame pointers only: %v", f.path, err)]++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"iocause/internal/host"
 	"iocause/internal/sample"
 )
 
@@ -108,9 +109,9 @@ const busiest = 8
 
 // Busiest emits cache.resident for the files of a window that had most put
 // into the cache. It returns those that it may not open, that are no longer where they
-// were, or for which the context left no time: they are there, but this way does not lead
-// to them.
-func Busiest(ctx context.Context, w *sample.Window, into sample.Sink) (unopened []sample.FileID) {
+// were, for which the context left no time, or whose server or daemon would have to
+// answer: they are there, but this way does not lead to them.
+func Busiest(ctx context.Context, mounts host.Mounts, w *sample.Window, into sample.Sink) (unopened []sample.FileID) {
 	inserted := map[sample.FileID]float64{}
 	w.Each(sample.CacheInserted, func(e sample.Entity, s *sample.Series) {
 		if f, ok := w.Files[e.File]; ok && f.Path != "" && !f.Deleted && !f.Partial {
@@ -125,7 +126,12 @@ func Busiest(ctx context.Context, w *sample.Window, into sample.Sink) (unopened 
 		return cmp.Or(cmp.Compare(inserted[b], inserted[a]), cmp.Compare(a.Ino, b.Ino))
 	})
 	for _, id := range ids[:min(busiest, len(ids))] {
-		p, err := OfSame(ctx, w.Files[id].Path, id.Ino)
+		path := w.Files[id].Path
+		if mounts.MayWait(host.DevNumber(id.Dev), path) {
+			unopened = append(unopened, id)
+			continue
+		}
+		p, err := OfSame(ctx, path, id.Ino)
 		if err != nil {
 			unopened = append(unopened, id)
 			continue

@@ -15,6 +15,7 @@ import (
 	"iocause/internal/host"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
+	"iocause/internal/sample"
 )
 
 const pages = 1009 // prime
@@ -148,6 +149,24 @@ func TestNothingElseIsOpened(t *testing.T) {
 	require.NoError(t, err)
 	<-opened
 	require.NoError(t, other.Close())
+}
+
+// Files of servers and daemons are not opened: that may take for ever.
+func TestBusiestOnAServer(t *testing.T) {
+	f := file(t)
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
+	id := sample.FileID{Dev: 17, Ino: st.Ino}
+	for kind, want := range map[string]int{"ext4": 0, "nfs4": 1, "fuse.sshfs": 1} {
+		now := time.Now()
+		rec := sample.NewRecorder(now)
+		rec.PutFile(id, sample.File{Path: f.Name()})
+		rec.Put(sample.CacheInserted, sample.Entity{File: id}, 1, "test")
+		left := Busiest(t.Context(), host.Mounts{{Dev: 17, Point: "/mnt", Type: kind}}, rec.Window(now.Add(time.Second)), rec)
+		if len(left) != want {
+			t.Errorf("%s: %v were not opened, want %d", kind, left, want)
+		}
+	}
 }
 
 // A sparse file may be as long as a number can say; what is cached of it is what costs time.

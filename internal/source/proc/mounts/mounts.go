@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -55,13 +54,6 @@ func Open(h *host.Host) (sample.Source, error) {
 	return &source{host: h}, nil
 }
 
-// Remote tells of a type of file system whose files a server or a daemon has.
-func Remote(kind string) bool {
-	return strings.HasPrefix(kind, "fuse.") || slices.Contains([]string{
-		"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs", "lustre", "beegfs", "gpfs", "fuse", "fuseblk",
-	}, kind)
-}
-
 // Collect implements sample.Source: counters where a window begins and ends, all
 // else where it ends.
 func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
@@ -79,7 +71,7 @@ func (s *source) Collect(phase sample.Phase, into sample.Sink) error {
 	nfs, shares := map[string]host.DevNumber{}, map[string]host.DevNumber{} // by mount point, by source
 	var ceph host.DevNumber
 	for _, m := range all {
-		if Remote(m.Type) {
+		if m.IsServed() {
 			remote[m.Dev] = true
 			switch {
 			case strings.HasPrefix(m.Type, "nfs"):

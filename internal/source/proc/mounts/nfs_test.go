@@ -123,23 +123,61 @@ func TestHungServers(t *testing.T) {
 	}
 	for kind, says := range map[string]string{"nfs": "PROBLEM: remote-server-slow", "fuse": "PROBLEM: fuse-daemon-slow"} {
 		t.Run(kind, func(t *testing.T) {
-			labtest.Need(t, "root", kind)
-			before := children(t)
-			env, err := labtest.New(t, t.TempDir())
-			require.NoError(t, err)
-			mount := env.ServeNFS
-			if kind == "fuse" {
-				mount = env.ServeFile
-			}
-			path, err := mount(os.Args[0], "hung", &lab.ServedFile{Size: 64 << 20, Heads: 8}, 0)
-			require.NoError(t, err)
-			server := slices.DeleteFunc(children(t), func(pid int) bool { return slices.Contains(before, pid) })
-			if len(server) != 1 {
-				t.Fatalf("the servers are %v", server)
-			}
-			hang(t, program, path, strconv.Itoa(server[0]), kind, says)
+			server, path := serves(t, kind, 0)
+			hang(t, program, path, server, kind, says)
 		})
 	}
+}
+
+// Nor does one that stops while a diagnosis watches what is read from it.
+func TestServersThatHangInTheWindow(t *testing.T) {
+	program := os.Getenv("IOCAUSE")
+	if program == "" {
+		t.Skip("IOCAUSE names no program")
+	}
+	for _, kind := range []string{"nfs", "fuse"} {
+		t.Run(kind, func(t *testing.T) {
+			server, path := serves(t, kind, 50*time.Millisecond)
+			reader := exec.Command("dd", "if="+path, "of=/dev/null", "bs=64k")
+			require.NoError(t, reader.Start())
+			var out bytes.Buffer
+			diagnosis := exec.Command(program, "diagnose", "--duration", "8s")
+			diagnosis.Stdout, diagnosis.Stderr = &out, &out
+			start := time.Now()
+			require.NoError(t, diagnosis.Start())
+			time.Sleep(6 * time.Second)
+			require.NoError(t, signals(server, syscall.SIGSTOP))
+			// Whatever waits for the server goes on then: nothing may stay behind.
+			patience := time.AfterFunc(time.Minute, func() { _ = signals(server, syscall.SIGCONT) })
+			err := diagnosis.Wait()
+			t.Logf("the diagnosis: %v, %v", time.Since(start).Round(time.Millisecond), err)
+			if !patience.Stop() {
+				t.Errorf("the diagnosis does not end:\n%s", out.String())
+			}
+			require.NoError(t, errors.Join(signals(server, syscall.SIGCONT), reader.Process.Kill()))
+			_ = reader.Wait() // killed
+		})
+	}
+}
+
+// serves is a process that serves a file of 64 MiB, and where that is mounted.
+func serves(t *testing.T, kind string, delay time.Duration) (server, path string) {
+	t.Helper()
+	labtest.Need(t, "root", kind)
+	before := children(t)
+	env, err := labtest.New(t, t.TempDir())
+	require.NoError(t, err)
+	mount := env.ServeNFS
+	if kind == "fuse" {
+		mount = env.ServeFile
+	}
+	path, err = mount(os.Args[0], "hung", &lab.ServedFile{Size: 64 << 20, Heads: 8}, delay)
+	require.NoError(t, err)
+	all := slices.DeleteFunc(children(t), func(pid int) bool { return slices.Contains(before, pid) })
+	if len(all) != 1 {
+		t.Fatalf("the servers are %v", all)
+	}
+	return strconv.Itoa(all[0]), path
 }
 
 // So is a server of a share, or of a virtual machine's host (test/vm/layers cifs, ceph,
