@@ -75,7 +75,7 @@ func Ranges(path string, same ID) ([]Range, error) {
 	defer f.Close()
 	page := int64(os.Getpagesize())
 	h := &halving{fd: int(f.Fd()), page: page, calls: 1000}
-	if mayWrite(f) != nil || size > longest {
+	if size > longest || mayKnow(f, size) != nil {
 		h.calls = math.MaxInt // there is no other way
 	}
 	elsewhere := keptElsewhere(h.fd)

@@ -57,29 +57,20 @@ const longest = 16 << 40
 // eachPage calls see for every page of a file, in order, until the context ends:
 // mincore(2). Only who may write the file is told the truth.
 func eachPage(ctx context.Context, f *os.File, size int64, see func(page int64, cached bool)) error {
-	if err := mayWrite(f); err != nil {
-		return err
-	}
 	if size > longest {
 		return fmt.Errorf("it has %d bytes, too many to ask for each page: Linux 6.5 can tell without that, of the file itself where this is one of an overlay", size)
+	}
+	if err := mayKnow(f, size); err != nil {
+		return err
 	}
 	page := int64(os.Getpagesize())
 	for at := int64(0); at < size; at += window {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("asking for each page: %w", err)
 		}
-		n := min(window, size-at)
-		m, err := unix.Mmap(int(f.Fd()), at, int(n), unix.PROT_READ, unix.MAP_SHARED)
+		vec, err := inCore(f, at, min(window, size-at))
 		if err != nil {
-			return fmt.Errorf("mapping: %w", err)
-		}
-		vec := make([]byte, (n+page-1)/page)
-		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(n), uintptr(unsafe.Pointer(&vec[0])))
-		if err := unix.Munmap(m); err != nil {
-			return fmt.Errorf("unmapping: %w", err)
-		}
-		if errno != 0 {
-			return fmt.Errorf("mincore: %w", errno)
+			return err
 		}
 		for i, b := range vec {
 			see(at/page+int64(i), b&1 != 0)
@@ -88,20 +79,37 @@ func eachPage(ctx context.Context, f *os.File, size int64, see func(page int64, 
 	return nil
 }
 
-// mayWrite repeats the kernel's own test (mm/mincore.c, can_do_mincore): the
-// owner, or write permission.
-func mayWrite(f *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return fmt.Errorf("reading the owner: %w", err)
+// mayKnow tells whether the kernel says which pages are cached: to the owner, or to who may
+// write the file, by rights that depend on capabilities and user namespaces (mm/mincore.c,
+// can_do_mincore). To others it calls every page cached, so one is asked for where the file
+// has none: so far behind its end that no folio of its last page reaches there.
+func mayKnow(f *os.File, size int64) error {
+	behind, err := inCore(f, (size/window+1)*window, 1)
+	if err != nil {
+		return err
 	}
-	if int(st.Uid) == os.Geteuid() || os.Geteuid() == 0 {
-		return nil
+	if behind[0]&1 != 0 {
+		return ErrHidden
 	}
-	if unix.Faccessat(unix.AT_FDCWD, f.Name(), unix.W_OK, unix.AT_EACCESS) == nil {
-		return nil
+	return nil
+}
+
+// inCore has a byte for each page of a part of a file.
+func inCore(f *os.File, at, n int64) ([]byte, error) {
+	m, err := unix.Mmap(int(f.Fd()), at, int(n), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping: %w", err)
 	}
-	return ErrHidden
+	page := int64(os.Getpagesize())
+	vec := make([]byte, (n+page-1)/page)
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(n), uintptr(unsafe.Pointer(&vec[0])))
+	if err := unix.Munmap(m); err != nil {
+		return nil, fmt.Errorf("unmapping: %w", err)
+	}
+	if errno != 0 {
+		return nil, fmt.Errorf("mincore: %w", errno)
+	}
+	return vec, nil
 }
 
 // busiest is how many files of a window are measured.

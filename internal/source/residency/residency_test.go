@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -207,25 +208,44 @@ func TestSparseFiles(t *testing.T) {
 	}
 }
 
-// mincore tells others that all is cached; that must not be believed.
+// mincore tells others that all is cached; that must not be believed, nor that who is
+// root in a user namespace is root of what others own.
 func TestHiddenFromOthers(t *testing.T) {
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 && os.Getenv("RESIDENCY_AS_OTHER") == "" {
 		t.Skip("needs root, to become somebody else")
 	}
-	if os.Getenv("RESIDENCY_AS_OTHER") != "" {
-		f, err := os.Open(os.Getenv("RESIDENCY_AS_OTHER"))
-		require.NoError(t, err)
+	switch os.Getenv("RESIDENCY_AS_OTHER") {
+	case "user":
 		require.NoError(t, unix.Setresuid(65534, 65534, 65534))
-		if err := mayWrite(f); !errors.Is(err, ErrHidden) {
-			t.Fatalf("got %v, want ErrHidden", err)
+		fallthrough
+	case "namespace":
+		f := os.NewFile(3, "file")
+		if p, err := byMincore(t.Context(), f, pages*int64(os.Getpagesize()), pages); !errors.Is(err, ErrHidden) {
+			t.Fatalf("user %d: %+v, %v, want ErrHidden", os.Geteuid(), p, err)
 		}
 		return
 	}
 	f := file(t)
 	require.NoError(t, f.Chmod(0o644))
-	cmd := exec.Command(os.Args[0], "-test.run=^TestHiddenFromOthers$")
-	cmd.Env = append(os.Environ(), "RESIDENCY_AS_OTHER="+f.Name())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	reader, err := os.Open(f.Name())
+	require.NoError(t, err)
+	defer reader.Close()
+	require.NoError(t, mayKnow(reader, pages*int64(os.Getpagesize())))
+	for _, who := range []string{"user", "namespace"} {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestHiddenFromOthers$") // its own path is closed to others
+		cmd.Env = append(os.Environ(), "RESIDENCY_AS_OTHER="+who)
+		cmd.ExtraFiles = []*os.File{reader}
+		if who == "namespace" {
+			nobody := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 65534, Size: 1}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: nobody, GidMappings: nobody,
+				Credential: &syscall.Credential{Uid: 0, Gid: 0, NoSetGroups: true}}
+		}
+		out, err := cmd.CombinedOutput()
+		if who == "namespace" && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC)) {
+			t.Skipf("needs user namespaces: %v", err)
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%s", who, err, out)
+		}
 	}
 }
