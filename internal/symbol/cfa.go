@@ -79,7 +79,15 @@ type frameRules struct {
 
 var (
 	errOperation = errors.New("an operation is not supported")
+	errLong      = errors.New("it has too many operations")
 	errUnknown   = errors.New("a value is not known")
+)
+
+const (
+	// mostOperations are those of one program at most; large functions have some thousands.
+	mostOperations = 1 << 16
+	// longestExpression is in bytes; those in use have some tens.
+	longestExpression = 1 << 12
 )
 
 // remembered is how deep DW_CFA_remember_state may nest.
@@ -106,7 +114,10 @@ func (t *unwindTable) run(e *unwindEntry, program [2]int, now, first *frameRules
 			now.regs[reg] = to
 		}
 	}
-	for r.at < len(r.data) && r.err == nil {
+	for n := 0; r.at < len(r.data) && r.err == nil; n++ {
+		if n == mostOperations {
+			return errLong
+		}
 		op := r.u8()
 		low := uint64(op & 0x3f)
 		switch {
@@ -283,6 +294,9 @@ const deepestStack = 32
 // and libraries use for frames: linkage tables, stacks that are aligned, signal
 // handlers. first, if any, is on the stack to begin with.
 func (t *unwindTable) evaluate(expr [2]int, regs *registers, mem memory, first *uint64) (uint64, error) {
+	if expr[1]-expr[0] > longestExpression {
+		return 0, errLong
+	}
 	r := reader{data: t.data[:expr[1]], at: expr[0]}
 	var s []uint64
 	if first != nil {

@@ -24,6 +24,9 @@ import (
 // is left. separate are those
 // of the file that the rest was moved to.
 func functions(e *elf.File, separate func() table) (table, error) {
+	if err := limits(e); err != nil {
+		return nil, err
+	}
 	t, err := symbols(e.Symbols)
 	if len(t) > 0 {
 		t.sort()
@@ -97,6 +100,55 @@ func goFunctions(e *elf.File) (table, error) {
 // largest is how much of a file or section is unpacked at most.
 const largest = 512 << 20
 
+const (
+	// mostTable is the size of the largest table that is read, in bytes: a browser's has 100 MB.
+	mostTable = 128 << 20
+	// mostHead is how much may be read of a file before its sections are known.
+	mostHead = 1 << 20
+)
+
+// newELF reads the head of an ELF file. debug/elf believes what a file says of the size
+// of a part of it, and reads that: of a sparse file zeros until there is no memory left.
+func newELF(from io.ReaderAt) (*elf.File, error) {
+	l := &limited{from: from, left: mostHead}
+	e, err := elf.NewFile(l)
+	l.left = largest + mostTable
+	return e, err
+}
+
+// limited is a file of which so many bytes may be read.
+type limited struct {
+	from io.ReaderAt
+	left int
+}
+
+func (l *limited) ReadAt(to []byte, at int64) (int, error) {
+	if len(to) > l.left {
+		return 0, errors.New("it is too large")
+	}
+	n, err := l.from.ReadAt(to, at)
+	l.left -= n
+	return n, err
+}
+
+// limits refuses a file whose tables are too large, or packed, and unpack to whatever size.
+func limits(e *elf.File) error {
+	for _, s := range e.Sections {
+		most := uint64(mostTable)
+		switch {
+		case s.Type == elf.SHT_STRTAB:
+			most = largest // long names of few functions
+		case s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM || strings.HasSuffix(s.Name, ".gopclntab") || s.Name == ".gnu_debugdata":
+		default:
+			continue
+		}
+		if size := max(s.Size, s.FileSize); size > most {
+			return fmt.Errorf("its section %q has %d bytes", s.Name, size)
+		}
+	}
+	return nil
+}
+
 // miniDebug are the functions of .gnu_debugdata: an ELF file with nothing but
 // symbols, packed with xz, as Fedora and its kin add to their programs.
 func miniDebug(e *elf.File) (table, error) {
@@ -116,9 +168,12 @@ func miniDebug(e *elf.File) (table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking .gnu_debugdata: %w", err)
 	}
-	mini, err := elf.NewFile(bytes.NewReader(plain))
+	mini, err := newELF(bytes.NewReader(plain))
 	if err != nil {
 		return nil, fmt.Errorf("reading .gnu_debugdata: %w", err)
+	}
+	if err := limits(mini); err != nil {
+		return nil, err
 	}
 	return symbols(mini.Symbols)
 }
@@ -155,7 +210,7 @@ func openDebug(root, path string, id []byte, sum uint32, hasSum bool) table {
 		return nil
 	}
 	defer f.Close()
-	d, err := elf.NewFile(f)
+	d, err := newELF(f)
 	if err != nil {
 		return nil
 	}
@@ -164,6 +219,9 @@ func openDebug(root, path string, id []byte, sum uint32, hasSum bool) table {
 			return nil
 		}
 	} else if !hasSum || checksum(f) != sum {
+		return nil
+	}
+	if limits(d) != nil {
 		return nil
 	}
 	t, err := symbols(d.Symbols)

@@ -157,7 +157,7 @@ func (f *file) asELF(part string, again func() (*os.File, error), read func(e *e
 		defer open.Close()
 		from = open
 	}
-	e, err := elf.NewFile(from)
+	e, err := newELF(from)
 	if err != nil {
 		return fmt.Errorf("reading its %s: %w", part, err)
 	}

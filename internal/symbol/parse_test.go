@@ -3,6 +3,7 @@ package symbol
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
 	"iocause/internal/procfile"
@@ -185,6 +188,62 @@ func TestMappingsThatChange(t *testing.T) {
 	r.Check(7, "third", []uint64{0x7f0000000010}) // it has ended: what is known stays
 	if f := r.User(7, 0x7f0000000010, false); f.Name != "loaded.so+0x10" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A file that says that a table of it has a tebibyte, and is as long, is refused, and soon.
+func TestEndlessTables(t *testing.T) {
+	const huge = 1 << 40
+	for name, sections := range map[string][]elf.Section64{
+		"symbols":          {{}, {Type: uint32(elf.SHT_SYMTAB), Off: 4096, Size: huge, Link: 2, Entsize: 24}, {Type: uint32(elf.SHT_STRTAB), Off: 512, Size: 16}},
+		"names of symbols": {{}, {Type: uint32(elf.SHT_SYMTAB), Off: 4096, Size: 48, Link: 2, Entsize: 24}, {Type: uint32(elf.SHT_STRTAB), Off: 4096, Size: huge}},
+		"packed": {{}, {Type: uint32(elf.SHT_SYMTAB), Flags: uint64(elf.SHF_COMPRESSED), Off: 1024, Size: 100, Link: 2, Entsize: 24},
+			{Type: uint32(elf.SHT_STRTAB), Off: 512, Size: 16}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1, Shoff: 64, Ehsize: 64,
+				Phentsize: 56, Shentsize: 64, Shnum: uint16(len(sections)), Shstrndx: 2}
+			copy(head.Ident[:], "\x7fELF\x02\x01\x01")
+			var text bytes.Buffer
+			require.NoError(t, errors.Join(binary.Write(&text, binary.LittleEndian, head), binary.Write(&text, binary.LittleEndian, sections)))
+			var packed bytes.Buffer
+			require.NoError(t, binary.Write(&packed, binary.LittleEndian, elf.Chdr64{Type: uint32(elf.COMPRESS_ZLIB), Size: huge, Addralign: 1}))
+			fd, err := unix.MemfdCreate("endless", unix.MFD_CLOEXEC)
+			require.NoError(t, err)
+			f := os.NewFile(uintptr(fd), "endless")
+			defer f.Close()
+			require.NoError(t, f.Truncate(2*huge))
+			for at, part := range map[int64][]byte{0: text.Bytes(), 1024: packed.Bytes()} {
+				if _, err := f.WriteAt(part, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			done := make(chan error, 1)
+			go func() {
+				x := &file{open: f, plain: map[string]string{}}
+				done <- x.readSymbols(New(host.Tree(t.TempDir(), time.Now)), 1, nil)
+			}()
+			select {
+			case err := <-done:
+				if err == nil {
+					t.Error("it was read")
+				}
+			case <-time.After(2 * time.Second):
+				t.Fatal("it takes more than two seconds")
+			}
+		})
+	}
+}
+
+// A program of operations that does nothing does not do so for long.
+func TestEndlessOperations(t *testing.T) {
+	u := &unwindTable{data: make([]byte, 32<<20), machine: thisMachine()}
+	e := &unwindEntry{common: &commonEntry{}, end: 1, program: [2]int{0, len(u.data)}}
+	if _, err := u.rulesAt(e, 0); !errors.Is(err, errLong) {
+		t.Errorf("%v", err)
+	}
+	if _, err := u.evaluate(e.program, &registers{}, nil, nil); !errors.Is(err, errLong) {
+		t.Errorf("%v", err)
 	}
 }
 
