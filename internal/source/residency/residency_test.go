@@ -3,10 +3,13 @@ package residency
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iocause/internal/host"
+	"iocause/internal/lab"
 	"iocause/internal/lab/labtest"
 	"iocause/internal/require"
 	"iocause/internal/sample"
@@ -167,6 +171,65 @@ func TestBusiestOnAServer(t *testing.T) {
 		if len(left) != want {
 			t.Errorf("%s: %v were not opened, want %d", kind, left, want)
 		}
+	}
+}
+
+// TestMain lets the test be the FUSE daemon of a slow file, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 7 || os.Args[1] != "lab" || os.Args[2] != "disk" {
+		os.Exit(m.Run())
+	}
+	if err := lab.ServeDisk(3, &lab.ServedFile{Size: 1 << 20, Heads: 2}, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// So with a daemon that has stopped: its file was opened a moment ago, and would not be now.
+func TestBusiestOfAStoppedDaemon(t *testing.T) {
+	labtest.Need(t, "root", "fuse")
+	env, err := labtest.New(t, t.TempDir())
+	require.NoError(t, err)
+	path, err := env.ServeFile(os.Args[0], "stopped", &lab.ServedFile{Size: 1 << 20, Heads: 2}, 0)
+	require.NoError(t, err)
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(path, &st))
+	_, err = OfSame(t.Context(), path, st.Ino)
+	require.NoError(t, err)
+	mounts, err := host.Live().Mounts()
+	require.NoError(t, err)
+	id := sample.FileID{Dev: uint32(ID{Dev: st.Dev}.Number()), Ino: st.Ino}
+	now := time.Now()
+	rec := sample.NewRecorder(now)
+	rec.PutFile(id, sample.File{Path: path})
+	rec.Put(sample.CacheInserted, sample.Entity{File: id}, 1, "test")
+	w := rec.Window(now.Add(time.Second))
+
+	var daemon []int
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	require.NoError(t, err)
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task) // of a thread that has ended: none
+		for _, pid := range strings.Fields(string(text)) {
+			n, err := strconv.Atoi(pid)
+			require.NoError(t, err)
+			daemon = append(daemon, n)
+		}
+	}
+	if len(daemon) != 1 {
+		t.Fatalf("the daemons are %v", daemon)
+	}
+	require.NoError(t, unix.Kill(daemon[0], unix.SIGSTOP))
+	defer func() { require.NoError(t, unix.Kill(daemon[0], unix.SIGCONT)) }() // whatever waits goes on
+	done := make(chan []sample.FileID, 1)
+	go func() { done <- Busiest(t.Context(), mounts, w, rec) }()
+	select {
+	case left := <-done:
+		if len(left) != 1 {
+			t.Errorf("%v were not opened", left)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the daemon is waited for")
 	}
 }
 
