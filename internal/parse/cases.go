@@ -234,8 +234,8 @@ func constantsOf(texts []*Text) map[key]*series {
 	return out
 }
 
-// build makes the window: each tool watched for a time of its own, and what it
-// counted is carried over to the longest of them at the same rate.
+// build makes the window: each metric was watched for a time of its own, and what
+// was counted is carried over to the longest of them at the same rate.
 func (c *Case) build(constants map[key]*series) {
 	blocks := c.Blocks
 	if c.inherited != nil {
@@ -246,7 +246,7 @@ func (c *Case) build(constants map[key]*series) {
 		c.Seconds = max(c.Seconds, t.seconds)
 		for k, s := range t.series {
 			if old := best[k]; old == nil || len(s.points) > len(old.points) {
-				s.seconds = t.seconds
+				s.seconds = t.watched[k.metric]
 				best[k] = s
 			}
 		}
@@ -303,7 +303,8 @@ func (c *Case) build(constants map[key]*series) {
 // tool is all outputs of one tool in a case, one after the other.
 type tool struct {
 	name    string
-	seconds float64 // that it watched
+	seconds float64                   // that it watched, at most
+	watched map[sample.Metric]float64 // and each metric: mpstat and pidstat are one tool
 	series  map[key]*joined
 }
 
@@ -312,7 +313,7 @@ type joined struct {
 	file        string // of the first
 	first, last int    // lines, of that file
 	points      []sample.Point
-	seconds     float64 // that the tool watched
+	seconds     float64 // that the tool watched it
 }
 
 // join puts the outputs of each tool one after the other.
@@ -322,11 +323,11 @@ func join(blocks []*Block) []*tool {
 		at := slices.IndexFunc(out, func(t *tool) bool { return t.name == b.Tool })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &tool{name: b.Tool, series: map[key]*joined{}})
+			out = append(out, &tool{name: b.Tool, watched: map[sample.Metric]float64{}, series: map[key]*joined{}})
 		}
 		t := out[at]
-		begun := time.Duration(t.seconds * 1e9)
 		for k, s := range b.series {
+			begun := time.Duration(t.watched[k.metric] * 1e9)
 			x := t.series[k]
 			if x == nil {
 				x = &joined{file: b.File, first: s.first}
@@ -339,7 +340,28 @@ func join(blocks []*Block) []*tool {
 				x.points = append(x.points, sample.Point{At: p.At + begun, Value: p.Value})
 			}
 		}
-		t.seconds += b.Seconds
+		t.watch(b)
+	}
+	return out
+}
+
+// watch counts the time of an output for each metric that is in it.
+func (t *tool) watch(b *Block) {
+	t.seconds = max(t.seconds, b.Seconds)
+	for m := range b.metrics() {
+		t.watched[m] += b.Seconds
+		t.seconds = max(t.seconds, t.watched[m])
+	}
+}
+
+// metrics are those that an output has a figure of.
+func (b *Block) metrics() map[sample.Metric]bool {
+	out := map[sample.Metric]bool{}
+	for k := range b.series {
+		out[k.metric] = true
+	}
+	for k := range b.hists {
+		out[k.metric] = true
 	}
 	return out
 }

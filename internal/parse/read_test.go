@@ -277,6 +277,20 @@ func TestRatesOfDifferentTimes(t *testing.T) {
 	}
 }
 
+// Tools that one reader reads watch at the same time: each keeps its rates.
+func TestRatesOfOneReader(t *testing.T) {
+	text := "$ mpstat 1 1\n12:00:00 CPU %usr %nice %sys %iowait %irq %soft %steal %guest %gnice %idle\n12:00:01 all 5 0 5 40 0 0 0 0 0 50\n" +
+		"$ sar -d 1 1\n12:00:10 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n12:00:11 sda 200 800 0 0 4 8.00 40.00 100.00\n"
+	cases, _ := Cases([]*Text{read(t, text)}, false)
+	w := cases[0].Window
+	busy, _ := w.Sum(sample.DiskBusy, sample.Entity{Device: "sda"})
+	flight, _ := w.Sum(sample.DiskWeighted, sample.Entity{Device: "sda"})
+	wait, _ := w.Sum(sample.CPUIOWait, sample.Entity{})
+	if len(cases) != 1 || w.Seconds() != 1 || busy != 1 || flight != 8 || wait != .4 {
+		t.Errorf("%d cases of %g s, the disk is busy for %g s with %g in flight, processors wait for %g s, want 1, 1, 1, 8 and 0.4", len(cases), w.Seconds(), busy, flight, wait)
+	}
+}
+
 // In one case, a tool's outputs follow each other.
 func TestOneCase(t *testing.T) {
 	const look = "Device: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\nsda 100.00 0.00 400.00 0.00 1.00 10.00 1.00 100.00\n\nat noon\navailable memory : 5 MB\nthen\n"
