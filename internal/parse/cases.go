@@ -234,7 +234,7 @@ func constantsOf(texts []*Text) map[key]*series {
 	return out
 }
 
-// build makes the window: each metric was watched for a time of its own, and what
+// build makes the window: each kind of figure was watched for a time of its own, and what
 // was counted is carried over to the longest of them at the same rate.
 func (c *Case) build(constants map[key]*series) {
 	blocks := c.Blocks
@@ -246,7 +246,7 @@ func (c *Case) build(constants map[key]*series) {
 		c.Seconds = max(c.Seconds, t.seconds)
 		for k, s := range t.series {
 			if old := best[k]; old == nil || len(s.points) > len(old.points) {
-				s.seconds = t.watched[k.metric]
+				s.seconds = t.watched[k.kind()]
 				best[k] = s
 			}
 		}
@@ -303,8 +303,8 @@ func (c *Case) build(constants map[key]*series) {
 // tool is all outputs of one tool in a case, one after the other.
 type tool struct {
 	name    string
-	seconds float64                   // that it watched, at most
-	watched map[sample.Metric]float64 // and each metric: mpstat and pidstat are one tool
+	seconds float64         // that it watched, at most
+	watched map[key]float64 // and each kind of figure: mpstat and pidstat are one tool
 	series  map[key]*joined
 }
 
@@ -323,11 +323,11 @@ func join(blocks []*Block) []*tool {
 		at := slices.IndexFunc(out, func(t *tool) bool { return t.name == b.Tool })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &tool{name: b.Tool, watched: map[sample.Metric]float64{}, series: map[key]*joined{}})
+			out = append(out, &tool{name: b.Tool, watched: map[key]float64{}, series: map[key]*joined{}})
 		}
 		t := out[at]
 		for k, s := range b.series {
-			begun := time.Duration(t.watched[k.metric] * 1e9)
+			begun := time.Duration(t.watched[k.kind()] * 1e9)
 			x := t.series[k]
 			if x == nil {
 				x = &joined{file: b.File, first: s.first}
@@ -345,25 +345,35 @@ func join(blocks []*Block) []*tool {
 	return out
 }
 
-// watch counts the time of an output for each metric that is in it.
+// watch counts the time of an output for each kind of figure that is in it.
 func (t *tool) watch(b *Block) {
 	t.seconds = max(t.seconds, b.Seconds)
-	for m := range b.metrics() {
-		t.watched[m] += b.Seconds
-		t.seconds = max(t.seconds, t.watched[m])
+	for k := range b.shown() {
+		t.watched[k] += b.Seconds
+		t.seconds = max(t.seconds, t.watched[k])
 	}
 }
 
-// metrics are those that an output has a figure of.
-func (b *Block) metrics() map[sample.Metric]bool {
-	out := map[sample.Metric]bool{}
+// shown are the kinds of figures in an output.
+func (b *Block) shown() map[key]bool {
+	out := map[key]bool{}
 	for k := range b.series {
-		out[k.metric] = true
+		out[k.kind()] = true
 	}
 	for k := range b.hists {
-		out[k.metric] = true
+		out[k.kind()] = true
 	}
 	return out
+}
+
+// kind is the metric, whatever process or device it is of: where one is missing
+// it did nothing. The host's classes are watched each by itself, as the pressure
+// on memory and on I/O is.
+func (k key) kind() key {
+	if k.entity.PID != 0 || k.entity.Device != "" {
+		return key{metric: k.metric}
+	}
+	return key{metric: k.metric, entity: sample.Entity{Class: k.entity.Class}}
 }
 
 func fileOf(blocks []*Block) string { return blocks[0].File }

@@ -291,6 +291,18 @@ func TestRatesOfOneReader(t *testing.T) {
 	}
 }
 
+// Other text between two files of pressure leaves each its own.
+func TestPressureInPieces(t *testing.T) {
+	text := "$ cat /proc/pressure/cpu\nsome avg10=20.00 avg60=0 avg300=0 total=1\n$ uptime\n up 3 days\n$ cat /proc/pressure/io\nsome avg10=60.00 avg60=0 avg300=0 total=1\n"
+	cases, _ := Cases([]*Text{read(t, text)}, false)
+	w := cases[0].Window
+	cpu, _ := w.Sum(sample.PSISome, sample.Entity{Class: "cpu"})
+	io, _ := w.Sum(sample.PSISome, sample.Entity{Class: sample.ClassIO})
+	if len(cases) != 1 || w.Seconds() != 10 || cpu != 2 || io != 6 {
+		t.Errorf("%d cases of %g s with pressure of %g and %g s, want 1, 10, 2 and 6", len(cases), w.Seconds(), cpu, io)
+	}
+}
+
 // In one case, a tool's outputs follow each other.
 func TestOneCase(t *testing.T) {
 	const look = "Device: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\nsda 100.00 0.00 400.00 0.00 1.00 10.00 1.00 100.00\n\nat noon\navailable memory : 5 MB\nthen\n"
