@@ -79,6 +79,8 @@ type document struct {
 		Name       string  `json:"name"`
 		ReadIOs    float64 `json:"read_ios"`
 		WriteIOs   float64 `json:"write_ios"`
+		Read       *uint64 `json:"read_sectors"`
+		Written    uint64  `json:"write_sectors"`
 		ReadTicks  float64 `json:"read_ticks"`
 		WriteTicks float64 `json:"write_ticks"`
 		InQueue    float64 `json:"in_queue"`
@@ -137,8 +139,14 @@ func (r *reader) decode(n int) (lines.Use, error) {
 	}
 	for _, k := range d.Disks {
 		if len(x.disks) < 256 {
-			x.disks = append(x.disks, disk{name: k.Name, reads: k.ReadIOs, writes: k.WriteIOs, readTime: k.ReadTicks / 1e3,
-				writeTime: k.WriteTicks / 1e3, queue: k.InQueue / 1e3, util: min(k.Util/100, 1), timed: true, line: n})
+			y := disk{
+				name: k.Name, reads: k.ReadIOs, writes: k.WriteIOs, readTime: k.ReadTicks / 1e3,
+				writeTime: k.WriteTicks / 1e3, queue: k.InQueue / 1e3, util: min(k.Util/100, 1), timed: true, line: n,
+			}
+			if k.Read != nil {
+				y.readBytes, y.writeBytes, y.sized = float64(*k.Read)*sector, float64(k.Written)*sector, true
+			}
+			x.disks = append(x.disks, y)
 		}
 	}
 	x.closed = true

@@ -22,7 +22,7 @@ var (
 	jobLine   = regexp.MustCompile(`^([^:]+): \(groupid=\d+, jobs=(\d+)\): err=\s*\d+: pid=(\d+)`)
 	cpuLine   = regexp.MustCompile(`^cpu\s*:\s*usr=([\d.]+)%,\s*sys=([\d.]+)%`)
 	issued    = regexp.MustCompile(`^issued [^:]*:\s*total=(?:r=)?(\d+)[/,](?:w=)?\s*(\d+)(?:[/,](?:d=)?\s*(\d+))?(?:,\s*(\d+))?`)
-	diskLine  = regexp.MustCompile(`^(?:(\S+): )?ios=(\d+)/(\d+), merge=(\d+)/(\d+), ticks=(\d+)/(\d+), in_queue=(\d+), util=([\d.]+)%`)
+	diskLine  = regexp.MustCompile(`^(?:(\S+): )?ios=(\d+)/(\d+), (?:sectors=(\d+)/(\d+), )?merge=(\d+)/(\d+), ticks=(\d+)/(\d+), in_queue=(\d+), util=([\d.]+)%`)
 	iosLine   = regexp.MustCompile(`^ios=(\d+)/(\d+)$`)
 	engine    = regexp.MustCompile(`^([^:]+): \(g=(\d+)\): rw=(\w+), bs=(?:\(R\) )?([\d.]+\w*).*ioengine=(\w+)(?:, iodepth=(\d+))?`)
 	totals    = regexp.MustCompile(`^(READ|WRITE|TRIM): (?:bw=.*io=([\d.]+[kKMGT]?i?B).*run=(\d+)-(\d+)([mnu]?s(?:ec)?)|io=)`)
@@ -188,7 +188,7 @@ func (r *reader) piece(text string, n int) (lines.Use, error) {
 		return x.disk(m[1:], n)
 	}
 	if m := iosLine.FindStringSubmatch(text); m != nil {
-		return x.disk([]string{"", m[1], m[2], "", "", "", "", "", ""}, n)
+		return x.disk([]string{"", m[1], m[2], "", "", "", "", "", "", "", ""}, n)
 	}
 	if m := totals.FindStringSubmatch(text); m != nil {
 		return x.total(m[1], m[2], m[4], m[5])

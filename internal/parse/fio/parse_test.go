@@ -1,9 +1,12 @@
 package fio
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"iocause/internal/parse/lines/linestest"
+	"iocause/internal/require"
 	"iocause/internal/sample"
 )
 
@@ -55,6 +58,22 @@ func TestWrites(t *testing.T) {
 	g.Want(sample.ProcWriteChars, of(14088), 2<<30)
 	g.Want(sample.ProcSystem, of(14088), .0317*39.832)
 	g.Want(sample.DiskWeighted, sample.Entity{Device: "nvme0n1"}, 1491.142)
+}
+
+// Newer reports have the sectors of each disk: what it really moved.
+func TestSectors(t *testing.T) {
+	b, err := os.ReadFile("testdata/mixed-3.33.txt")
+	require.NoError(t, err)
+	vda := sample.Entity{Device: "vda"}
+	g := linestest.Read(t, tool(), strings.Replace(string(b), "ios=12304/6141, merge", "ios=12304/6141, sectors=98440/49136, merge", 1))
+	g.Want(sample.DiskReads, vda, 12304)
+	g.Want(sample.DiskReadBytes, vda, 98440*512)
+	g.Want(sample.DiskWriteBytes, vda, 49136*512)
+	g.Want(sample.DiskWriteTime, vda, 2.072)
+	g.Want(sample.DiskBusy, vda, .569*1.001)
+	g = linestest.Fixture(t, tool(), "mixed-3.33.txt") // without, what did not come from the cache
+	g.Want(sample.DiskWriteTime, vda, 2.072)
+	g.Want(sample.DiskWriteBytes, vda)
 }
 
 func TestMixed(t *testing.T) {

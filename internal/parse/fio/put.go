@@ -276,7 +276,11 @@ func (x *run) putDisks(cold, read, length float64, into lines.Values) {
 		}
 		into.Put(sample.DiskReads, e, d.reads)
 		into.Put(sample.DiskWrites, e, d.writes)
-		if read > 0 {
+		switch {
+		case d.sized:
+			into.Put(sample.DiskReadBytes, e, d.readBytes)
+			into.Put(sample.DiskWriteBytes, e, d.writeBytes)
+		case read > 0:
 			into.Put(sample.DiskReadBytes, e, cold)
 		}
 		if !d.timed {

@@ -57,10 +57,15 @@ type latency struct {
 type disk struct {
 	name                                      string
 	reads, writes, readTime, writeTime, queue float64 // requests, seconds
+	readBytes, writeBytes                     float64
 	util                                      float64
 	timed                                     bool
+	sized                                     bool // the bytes are known
 	line                                      int
 }
+
+// sector is the unit of the kernel's counts of what disks move, in bytes.
+const sector = 512
 
 // job is the section that lines now speak of.
 func (x *run) job() *job {
@@ -274,7 +279,7 @@ func (x *run) count(reads, writes, syncs string) (lines.Use, error) {
 }
 
 func (x *run) disk(f []string, n int) (lines.Use, error) {
-	var v [8]float64
+	var v [10]float64
 	for i, s := range f[1:] {
 		v[i], _ = lines.Number(s)
 	}
@@ -287,8 +292,9 @@ func (x *run) disk(f []string, n int) (lines.Use, error) {
 		}
 	}
 	x.disks = append(x.disks, disk{
-		name: f[0], reads: v[0], writes: v[1], readTime: v[4] / 1e3, writeTime: v[5] / 1e3,
-		queue: v[6] / 1e3, util: min(v[7]/100, 1), timed: f[7] != "", line: n,
+		name: f[0], reads: v[0], writes: v[1], readTime: v[6] / 1e3, writeTime: v[7] / 1e3,
+		queue: v[8] / 1e3, util: min(v[9]/100, 1), timed: f[9] != "", line: n,
+		readBytes: v[2] * sector, writeBytes: v[3] * sector, sized: f[3] != "",
 	})
 	return lines.Used, nil
 }
