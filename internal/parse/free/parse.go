@@ -63,18 +63,42 @@ func New(before string) lines.Reader {
 			r.every = v
 		}
 	}
-	for letter, unit := range map[byte]float64{'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 'h': 1} {
-		if _, ok := lines.Option(command, letter); ok {
-			r.unit, r.said = unit, true
-		}
-	}
-	for name, unit := range map[string]float64{"--bytes": 1, "--mega": 1e6, "--mebi": 1 << 20, "--giga": 1e9, "--gibi": 1 << 30, "--kilo": 1e3} {
-		if strings.Contains(command, name) {
-			r.unit, r.said = unit, true
-		}
+	if unit := unitOf(command); unit > 0 {
+		r.unit, r.said = unit, true
 	}
 	r.said = r.said || command != ""
 	return lines.Trim(r)
+}
+
+// unitOf is the unit that options ask for, 0 without one.
+func unitOf(command string) (unit float64) {
+	step := 1024.0
+	if strings.Contains(command, "--si") {
+		step, unit = 1000, 1000
+	}
+	for _, o := range []struct {
+		letter          byte
+		decimal, binary string
+		power           float64
+	}{
+		{letter: 'h', decimal: "--human", binary: "--human"}, // each figure has its own
+		{letter: 'b', decimal: "--bytes", binary: "--bytes"},
+		{'k', "--kilo", "--kibi", 1},
+		{'m', "--mega", "--mebi", 2},
+		{'g', "--giga", "--gibi", 3},
+		{0, "--tera", "--tebi", 4},
+		{0, "--peta", "--pebi", 5},
+	} {
+		switch _, given := lines.Option(command, o.letter); {
+		case strings.Contains(command, o.decimal):
+			unit = math.Pow(1000, o.power)
+		case strings.Contains(command, o.binary):
+			unit = math.Pow(1024, o.power)
+		case given && o.letter != 0:
+			unit = math.Pow(step, o.power)
+		}
+	}
+	return unit
 }
 
 // Text implements lines.Trimmed.

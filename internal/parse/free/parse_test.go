@@ -70,6 +70,22 @@ func TestUnitThatIsNotSaid(t *testing.T) {
 	}
 }
 
+// What the command asks for, whatever stands behind it.
+func TestUnitOfTheCommand(t *testing.T) {
+	const head = "       total  used  free  shared  buff/cache  available\n"
+	for command, unit := range map[string]float64{
+		"free -m; df -h": mib, "free && df -h": 1 << 10, "free -g | tee -h": 1 << 30, "free -wm": mib,
+		"free -m --si": 1e6, "free --si": 1e3, "free --tera": 1e12, "free --tebi": 1 << 40, "free --kilo": 1e3, "free": 1 << 10,
+	} {
+		for range 20 { // by no lot
+			g := linestest.Read(t, tool(), "root@db1:~# "+command+"\n"+head+"Mem: 64414 15421 349 5 48643 48409\n")
+			if total := g.Values[linestest.Key{Metric: sample.MemTotal}]; len(total) != 1 || total[0] != 64414*unit || len(g.Notes) > 0 {
+				t.Fatalf("%s: the total is %v, want %g; notes %q", command, total, 64414*unit, g.Notes)
+			}
+		}
+	}
+}
+
 func TestLanguages(t *testing.T) {
 	const gib = 1 << 30
 	for file, cache := range map[string]float64{"de_DE.txt": 4.7, "fr_FR.txt": 4.6, "es_ES.txt": 4.6} {

@@ -198,7 +198,8 @@ func Option(command string, letter byte) (value string, given bool) {
 }
 
 // Command is the last command line of a tool in a text: its name and what
-// follows up to the end of the line, "" when there is none.
+// follows up to the end of the line or to the next command in it, "" when there
+// is none.
 func Command(text, tool string) string {
 	for at := len(text); at > 0; {
 		at = strings.LastIndex(text[:at], tool)
@@ -206,7 +207,7 @@ func Command(text, tool string) string {
 			return ""
 		}
 		rest := text[at:]
-		if end := strings.IndexByte(rest, '\n'); end >= 0 {
+		if end := strings.IndexAny(rest, "\n;|&"); end >= 0 {
 			rest = rest[:end]
 		}
 		next := strings.TrimPrefix(rest, tool)

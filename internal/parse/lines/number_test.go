@@ -17,6 +17,21 @@ func TestThousands(t *testing.T) {
 	}
 }
 
+// A command ends where the shell ends it: options of the next one are not its own.
+func TestCommand(t *testing.T) {
+	for line, want := range map[string]string{
+		"# vmstat 1 5; iostat -xyz 1 5": "vmstat 1 5", "$ vmstat && free -y": "vmstat ", "$ vmstat 2 | tail -n 20": "vmstat 2 ", "$ cd /tmp; vmstat 3": "vmstat 3",
+	} {
+		got := Command(line+"\nmore", "vmstat")
+		if _, y := Option(got, 'y'); got != want || y {
+			t.Errorf("the command of %q is %q, want %q", line, got, want)
+		}
+	}
+	if s := Interval(Command("$ iostat -x | tail -n 20", "iostat")); s != 0 {
+		t.Errorf("an interval of %g s from another command", s)
+	}
+}
+
 // TestRow holds the reader of whole rows against that of single figures.
 func TestRow(t *testing.T) {
 	words := []string{"0", "0.00", "12", "3.5", "99999.99", "123456789012345", "1234567890123456", "1.2.3", "1,5", ".5", "5.", "-1", "1k", "nan", ""}
