@@ -166,6 +166,8 @@ func (c *Case) dirtyTold() Verdict {
 	switch {
 	case c.victim.known && written == 0:
 		return no("the victim writes nothing")
+	case c.victim.known && c.of(sample.DirectWriteByte) >= written:
+		return no("what the victim writes goes past the page cache (O_DIRECT)")
 	case c.victim.known && wait < waitShareLimit*s*max(1, c.victim.threads):
 		return no("writes do not wait")
 	case !ok1 || !ok2:

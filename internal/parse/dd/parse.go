@@ -15,6 +15,8 @@ var (
 	summary = regexp.MustCompile(`(\d+) (?:[bB]ytes?|octets?) (?:\([^)]*\) )?(?:\([^)]*\) )?(?:copied|kopiert|copiés?|copiados|copiati), ([\d.,]+(?:e-?\d+)?) ?s(?:econds)?, ([\d.,]+) ?([kKMGT]?i?B)/s`)
 	syncs   = regexp.MustCompile(`\boflag=\S*sync`)
 	block   = regexp.MustCompile(`\b[oi]?bs=(\d+[a-zA-Z]*)`)
+	nowhere = regexp.MustCompile(`\bof=/dev/(?:null|zero)(?: |$)|(?:^|[^2&])> ?/dev/null`)
+	past    = regexp.MustCompile(`\b([io])flag=\S*direct`)
 )
 
 // Find says where in a line the output begins.
@@ -98,15 +100,15 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 func (r *reader) put(size, seconds float64, into lines.Values) {
 	host := sample.Entity{}
 	into.Process(0, sample.Process{Comm: "dd"})
-	into.Put(sample.ProcWriteChars, host, size)
-	if r.out > 0 {
-		into.Put(sample.ProcWriteCalls, host, r.out)
-		into.Put(sample.ProcReadCalls, host, r.in)
-	}
-	if syncs.MatchString(r.command) { // each write waits until it is on the device
+	switch {
+	case r.reads():
+		r.putRead(size, seconds, into)
+	case syncs.MatchString(r.command): // each write waits until it is on the device
+		r.putWritten(size, into)
 		into.Put(sample.CallTime, sample.Entity{Class: sample.ClassSync}, seconds)
 		into.Put(sample.ProcSyncCalls, host, r.out)
-	} else {
+	default:
+		r.putWritten(size, into)
 		into.Put(sample.CallTime, sample.Entity{Class: sample.ClassWrite}, seconds)
 	}
 	into.Tick(seconds)
@@ -118,7 +120,7 @@ func (r *reader) put(size, seconds float64, into lines.Values) {
 	record := size / r.out
 	into.Note(fmt.Sprintf("dd: %.0f records of %.0f bytes in %.2f s: %s a record, %.3g records/s, %s/s",
 		r.out, record, seconds, duration(each), r.out/seconds, amount(size/seconds)))
-	if copying := record / slowCopy; each > 20*copying && each > 1e-3 {
+	if copying := record / slowCopy; each > 20*copying && each > 1e-3 && !r.reads() && !r.direct("o") {
 		into.Note(fmt.Sprintf("a buffered write of %.0f bytes takes microseconds: every record waited, as synchronous writes do (oflag=sync, dsync; a mount with sync) or writers that are paused because too many pages are dirty", record))
 		into.Note(fmt.Sprintf("this rules out a bandwidth limit (%s/s is far below any device's), and a slow source or copy", amount(size/seconds)))
 		into.Note("compare: the same dd with oflag=direct (the device alone) and with conv=fdatasync; grep -E 'Dirty|Writeback|MemAvailable' /proc/meminfo and sysctl -a | grep dirty while it runs; then iocause diagnose -- dd ...")
@@ -127,6 +129,46 @@ func (r *reader) put(size, seconds float64, into lines.Values) {
 		if bs, ok := lines.Binary(m[1], 1); ok && bs > 0 && record > 1.01*bs {
 			into.Doubt(fmt.Sprintf("dd: the records hold %.0f bytes, but bs=%s", record, m[1]))
 		}
+	}
+}
+
+// reads tells a run that keeps nothing of what it reads: all of its time is that
+// of its reads.
+func (r *reader) reads() bool { return nowhere.MatchString(r.command) }
+
+// direct tells whether its input (i) or its output (o) goes past the page cache.
+func (r *reader) direct(side string) bool {
+	for _, m := range past.FindAllStringSubmatch(r.command, 8) {
+		if m[1] == side {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) putRead(size, seconds float64, into lines.Values) {
+	host := sample.Entity{}
+	into.Put(sample.ProcReadChars, host, size)
+	into.Put(sample.CallTime, sample.Entity{Class: sample.ClassRead}, seconds)
+	if r.in > 0 {
+		into.Put(sample.ProcReadCalls, host, r.in)
+	}
+	if r.direct("i") {
+		into.Put(sample.DirectReads, host, r.in)
+		into.Put(sample.DirectReadBytes, host, size)
+	}
+}
+
+func (r *reader) putWritten(size float64, into lines.Values) {
+	host := sample.Entity{}
+	into.Put(sample.ProcWriteChars, host, size)
+	if r.out > 0 {
+		into.Put(sample.ProcWriteCalls, host, r.out)
+		into.Put(sample.ProcReadCalls, host, r.in)
+	}
+	if r.direct("o") {
+		into.Put(sample.DirectWrites, host, r.out)
+		into.Put(sample.DirectWriteByte, host, size)
 	}
 }
 

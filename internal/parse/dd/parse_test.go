@@ -1,6 +1,7 @@
 package dd
 
 import (
+	"strings"
 	"testing"
 
 	"iocause/internal/parse/lines/linestest"
@@ -52,4 +53,32 @@ func TestLastLine(t *testing.T) {
 	g = linestest.Read(t, tool(), "# dd if=/dev/zero of=x bs=512 count=1000 oflag=dsync\n512000 bytes (512 kB) copied, 25 s, 20.5 kB/s\n")
 	g.Want(sample.CallTime, sample.Entity{Class: "sync"}, 25)
 	g.Want(sample.ProcSyncCalls, sample.Entity{}, 1000)
+}
+
+// A run that throws away what it reads writes nothing, and one past the page
+// cache no page of that.
+func TestDirection(t *testing.T) {
+	const size = 21474836480
+	run := func(command string) *linestest.Got {
+		return linestest.Read(t, tool(), "# "+command+"\n2560+0 records in\n2560+0 records out\n21474836480 bytes (21 GB, 20 GiB) copied, 400 s, 53.7 MB/s\n")
+	}
+	for _, command := range []string{"dd if=/dev/sda of=/dev/null bs=8M count=2560", "dd if=/dev/sda bs=8M iflag=direct > /dev/null"} {
+		g := run(command)
+		g.Want(sample.ProcWriteChars, sample.Entity{})
+		g.Want(sample.ProcReadChars, sample.Entity{}, size)
+		g.Want(sample.ProcReadCalls, sample.Entity{}, 2560)
+		g.Want(sample.CallTime, sample.Entity{Class: "write"})
+		g.Want(sample.CallTime, sample.Entity{Class: "read"}, 400)
+		if strings.Contains(strings.Join(g.Notes, " "), "buffered write") {
+			t.Errorf("%s: notes %q", command, g.Notes)
+		}
+	}
+	run("dd if=/dev/sda of=/dev/null bs=8M iflag=direct").Want(sample.DirectReadBytes, sample.Entity{}, size)
+	run("dd if=/dev/zero of=x bs=8M iflag=direct 2>/dev/null").Want(sample.ProcWriteChars, sample.Entity{}, size)
+	g := run("dd if=/dev/zero of=/dev/sdb bs=8M oflag=direct")
+	g.Want(sample.CallTime, sample.Entity{Class: "write"}, 400)
+	g.Want(sample.DirectWriteByte, sample.Entity{}, size)
+	if strings.Contains(strings.Join(g.Notes, " "), "buffered write") {
+		t.Errorf("notes of direct writes: %q", g.Notes)
+	}
 }

@@ -110,6 +110,15 @@ seq: (groupid=0, jobs=1): err= 0: pid=77: Thu Apr 14 10:00:21 2022
 	g.Want(sample.CallTime, calls(77, "read"))
 }
 
+// Direct writes fill no page of the cache.
+func TestDirectWrites(t *testing.T) {
+	b, err := os.ReadFile("testdata/mixed-3.33.txt")
+	require.NoError(t, err)
+	g := linestest.Read(t, tool(), "$ fio --name=t --rw=randrw --bs=4k --direct=1\n"+string(b))
+	g.Want(sample.DirectWrites, of(19019), 14745)
+	linestest.Read(t, tool(), string(b)).Want(sample.DirectWrites, of(19019))
+}
+
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
 
 // The time of fdatasync is that of the program, not of its writes.

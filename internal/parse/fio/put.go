@@ -111,6 +111,10 @@ func (x *run) putJob(j *job, into lines.Values) (cold, read float64) {
 		if d == "write" {
 			into.Put(sample.ProcWriteChars, e, o.io)
 			into.Put(sample.ProcWriteCalls, e, n)
+			if x.direct {
+				into.Put(sample.DirectWrites, e, n)
+				into.Put(sample.DirectWriteByte, e, o.io)
+			}
 			continue
 		}
 		into.Put(sample.ProcReadChars, e, o.io)

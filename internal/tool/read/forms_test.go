@@ -72,6 +72,12 @@ func zpool(work string) string {
 		"\t0B repaired, 12.87% done, 03:24:38 to go\nconfig:\n\n\tNAME        STATE     READ WRITE CKSUM\n\ttank        ONLINE       0     0     0\n\t  sda       ONLINE       0     0     0\n\nerrors: No known data errors\n"
 }
 
+// copied is a run of dd, on a machine whose dirty limit it exceeds.
+func copied(operands string) string {
+	return "# free -m\n total used free shared buff/cache available\nMem: 15900 5000 300 10 10600 9800\n# sysctl vm.dirty_ratio vm.dirty_background_ratio\nvm.dirty_ratio = 20\nvm.dirty_background_ratio = 10\n" +
+		"# dd " + operands + " bs=1M count=20480\n20480+0 records in\n20480+0 records out\n21474836480 bytes (21 GB, 20 GiB) copied, 400 s, 53.7 MB/s\n"
+}
+
 // What people paste beside the classics, with a look-alike that has no cause.
 func TestForms(t *testing.T) {
 	fixture := func(name string) string {
@@ -84,6 +90,9 @@ func TestForms(t *testing.T) {
 		text string
 		want diagnose.ID
 	}{
+		"more written than may be dirty":    {copied("if=/dev/zero of=x"), diagnose.DirtyThrottling},
+		"more read than may be dirty":       {copied("if=/dev/sda of=/dev/null"), diagnose.Unknown},
+		"as much written past the cache":    {copied("if=/dev/zero of=/dev/sdb oflag=direct"), diagnose.Unknown},
 		"syncs of a rotating disk":          {fixture("prometheus/testdata/etcd.txt"), diagnose.SyncWrites},
 		"syncs that stall now and then":     {etcd("0.001 90000", "0.002 99000", "0.004 99900", "0.256 99910", "0.512 99960", "1.024 100000", "+Inf 100000"), diagnose.SyncWrites},
 		"syncs of flash":                    {etcd("0.001 90000", "0.002 99000", "0.004 99900", "0.008 99990", "0.128 99998", "0.256 100000", "+Inf 100000"), diagnose.Unknown},
