@@ -54,7 +54,8 @@ func (r *reader) json(text string, n int) (lines.Use, error) {
 }
 
 type document struct {
-	Jobs []struct {
+	Version string `json:"fio version"`
+	Jobs    []struct {
 		Name    string            `json:"jobname"`
 		Options map[string]string `json:"job options"`
 		Read    direction         `json:"read"`
@@ -94,11 +95,19 @@ type direction struct {
 	IOPS    float64 `json:"iops"`
 	Runtime float64 `json:"runtime"` // ms
 	Total   float64 `json:"total_ios"`
-	Clat    struct {
-		Min  float64 `json:"min"`
-		Max  float64 `json:"max"`
-		Mean float64 `json:"mean"`
-	} `json:"clat_ns"`
+	Clat    spread  `json:"clat_ns"`
+	Micro   spread  `json:"clat"` // of version 2, in microseconds
+}
+
+// spread is what fio tells of latencies.
+type spread struct {
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+	Mean float64 `json:"mean"`
+}
+
+func (s *spread) latency(unit float64, n int) latency {
+	return latency{min: s.Min * unit, max: s.Max * unit, mean: s.Mean * unit, known: true, line: n}
 }
 
 func (r *reader) decode(n int) (lines.Use, error) {
@@ -109,6 +118,7 @@ func (r *reader) decode(n int) (lines.Use, error) {
 		return lines.Broken, fmt.Errorf("reading the JSON: %w", err)
 	}
 	x := &r.run
+	old := strings.HasPrefix(d.Version, "fio-2.") // its io_bytes are KiB
 	x.option(d.Global)
 	for i, from := range d.Jobs {
 		if i >= 4096 {
@@ -126,8 +136,8 @@ func (r *reader) decode(n int) (lines.Use, error) {
 			j.sync = latency{min: l.Min / 1e9, max: l.Max / 1e9, mean: l.Mean / 1e9, known: true, line: n}
 			j.syncs = max(l.N, from.Sync.Total)
 		}
-		from.Read.into(j, "read", n)
-		from.Write.into(j, "write", n)
+		from.Read.into(j, "read", old, n)
+		from.Write.into(j, "write", old, n)
 		for unit, shares := range map[float64]map[string]float64{1e-9: from.Nano, 1e-6: from.Micro, 1e-3: from.Milli} {
 			for upTo, percent := range shares {
 				if v, ok := lines.Number(strings.TrimPrefix(upTo, ">=")); ok && len(j.buckets) < 64 {
@@ -162,15 +172,21 @@ func (x *run) option(all map[string]string) {
 	x.options(strings.Join(command, " "))
 }
 
-func (d *direction) into(j *job, name string, n int) {
+func (d *direction) into(j *job, name string, old bool, n int) {
 	io := max(d.Bytes, d.KBytes*1024)
+	if old && d.KBytes == 0 {
+		io = d.Bytes * 1024
+	}
 	if io == 0 || d.Runtime == 0 {
 		return
 	}
 	t := d.Runtime / 1e3
 	o := &operation{iops: d.IOPS, io: io, runtime: t, bw: io / t, line: n}
-	if d.Clat.Mean > 0 {
-		o.clat = latency{min: d.Clat.Min / 1e9, max: d.Clat.Max / 1e9, mean: d.Clat.Mean / 1e9, known: true, line: n}
+	switch {
+	case d.Clat.Mean > 0:
+		o.clat = d.Clat.latency(1e-9, n)
+	case old && d.Micro.Mean > 0:
+		o.clat = d.Micro.latency(1e-6, n)
 	}
 	j.ops[name], j.last = o, name
 }

@@ -93,6 +93,26 @@ func TestJSON(t *testing.T) {
 	g.WantNote("cut off")
 }
 
+// Version 2 counts amounts in KiB and latencies in microseconds.
+func TestVersion2JSON(t *testing.T) {
+	b, err := os.ReadFile("testdata/json-3.33.txt")
+	require.NoError(t, err)
+	g := linestest.Read(t, tool(), strings.NewReplacer("fio-3.33", "fio-2.16", `"io_bytes" : 69152768`, `"io_bytes" : 67532`, `        "io_kbytes" : 67532,`+"\n", "",
+		`"clat_ns" : {
+          "min" : 36184,
+          "max" : 2018076,
+          "mean" : 57258.673222`, `"clat" : {
+          "min" : 36,
+          "max" : 2018,
+          "mean" : 57.26`).Replace(string(b)))
+	g.Want(sample.ProcReadChars, of(0), 69152768)
+	g.Want(sample.CallTime, calls(0, "read"), 57.26e-6*16883)
+	g.Want(sample.CacheAccesses, of(0), 0, 69152768/4096)
+	if g.Doubts > 0 {
+		t.Errorf("doubts: %q", g.Notes)
+	}
+}
+
 func TestVersion2(t *testing.T) {
 	g := linestest.Read(t, tool(), `seq: (g=0): rw=read, bs=64K-64K/64K-64K/64K-64K, ioengine=libaio, iodepth=32
 fio-2.1.10
