@@ -75,6 +75,8 @@ type reader struct {
 	end     float64 // of the newest row, -1 none; both go on over midnight
 	days    float64 // seconds to add to the time of day
 	every   float64
+	boot    bool // all rows so far are the mean since boot
+	alone   bool // the command has no interval
 	split   bool // reads and writes of a device were told apart by their bytes
 	several bool // a row of sadf holds several tables
 	object  object
@@ -97,13 +99,30 @@ func isHead(columns []string) bool {
 // New makes a reader; before is the text that precedes the output.
 func New(before string) lines.Reader {
 	r := &reader{cpus: lines.Banner(before).CPUs, end: -1, begun: -1, every: 1}
-	if s := lines.Interval(lines.Command(before, "pidstat")); s > 0 {
+	command := lines.Command(before, "pidstat")
+	if s := lines.Interval(operands(command)); s > 0 {
 		r.every = s // -h does not tell when the first interval began
+	} else {
+		r.alone = command != ""
 	}
 	if r.cpus == 0 {
 		r.cpus = max(processorsIn(before), processorsOf(before))
 	}
 	return lines.Trim(r)
+}
+
+// operands takes the options off that have a value, such as the number of a process.
+func operands(command string) string {
+	var out []string
+	f := strings.Fields(command)
+	for i := 0; i < len(f); i++ {
+		if f[i][0] == '-' && strings.ContainsRune("pCGe", rune(f[i][len(f[i])-1])) {
+			i++
+			continue
+		}
+		out = append(out, f[i])
+	}
+	return strings.Join(out, " ")
 }
 
 // Text implements lines.Trimmed.
@@ -187,6 +206,7 @@ func (r *reader) values(at float64, f []string, n int) (lines.Use, error) {
 		at += day
 	}
 	if at != r.end {
+		r.since(at)
 		from := r.begun
 		if r.end >= 0 {
 			from = r.end
@@ -198,6 +218,18 @@ func (r *reader) values(at float64, f []string, n int) (lines.Use, error) {
 	}
 	r.put(r.table, at, v, s, n)
 	return lines.Used, nil
+}
+
+// since tells the rows of pidstat and mpstat without an interval, which are the
+// mean since boot: they have the time of their head. Where others follow, these count.
+func (r *reader) since(at float64) {
+	switch {
+	case r.end < 0:
+		r.boot = at == r.begun || r.begun < 0 && r.alone
+	case r.boot:
+		r.boot = false
+		r.sheet.rows = r.sheet.rows[:0]
+	}
 }
 
 // rowOf sorts the figures and texts of a row under the names of its columns.
@@ -235,6 +267,9 @@ func (r *reader) put(t table, at float64, v map[string]float64, s map[string]str
 // Close implements lines.Reader.
 func (r *reader) Close(into lines.Values) {
 	r.sheet.Values = into
+	if r.boot {
+		into.Note("the only report of pidstat or mpstat is the mean since boot, not what happens now: pidstat -d 1 5 shows that")
+	}
 	r.sheet.close()
 	if r.split {
 		into.Note("sar -d does not separate reads from writes: requests and their time are divided by bytes")

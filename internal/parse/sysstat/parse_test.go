@@ -181,3 +181,20 @@ func TestXML(t *testing.T) {
 		t.Errorf("faults %q, want one", g.Faults)
 	}
 }
+
+// Without an interval pidstat and mpstat show the mean since boot.
+func TestSinceBoot(t *testing.T) {
+	const head = "10:28:04 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle\n"
+	g := linestest.Read(t, tool(), "$ mpstat\n"+head+"10:28:04 PM  all 1.00 0.00 1.00 0.30 0.00 0.00 0.00 0.00 0.00 97.70\n")
+	g.WantNote("since boot")
+	g = linestest.Read(t, tool(), "$ mpstat 1 1\n"+head+"10:28:05 PM  all 1.00 0.00 1.00 0.30 0.00 0.00 0.00 0.00 0.00 97.70\n")
+	if len(g.Notes) > 0 {
+		t.Errorf("notes of an interval: %q", g.Notes)
+	}
+	const rows = "# Time        UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n10:28:04 PM     0      1234    100.00      0.00      0.00       0  dd\n"
+	linestest.Read(t, tool(), "$ pidstat -d -h -p 1234\n"+rows).WantNote("since boot")
+	g = linestest.Read(t, tool(), "$ pidstat -h -p 1234 -d 2 1\n"+rows)
+	if len(g.Ticks) != 1 || g.Ticks[0] != 2 || len(g.Notes) > 0 {
+		t.Errorf("the intervals are %v, want one of 2 s; notes %q", g.Ticks, g.Notes)
+	}
+}
