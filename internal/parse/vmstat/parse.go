@@ -60,6 +60,9 @@ func notKilobytes(columns []string, v []float64) bool {
 	return odd
 }
 
+// screen is how many rows even a small terminal has between two heads.
+const screen = 5
+
 type reader struct {
 	columns []string
 	unit    float64 // bytes, of memory
@@ -67,6 +70,8 @@ type reader struct {
 	known   bool
 	guess   bool // the command is not in the text, so that the unit is not known
 	boot    bool // the next row is the mean since boot
+	never   bool // no row is (-y)
+	below   int  // rows below the newest head
 	held    []float64
 	heldAt  int
 	rows    int
@@ -88,7 +93,7 @@ func New(before string) lines.Reader {
 		}
 	}
 	if _, y := lines.Option(command, 'y'); y {
-		r.boot = false
+		r.boot, r.never = false, true
 	}
 	r.every = lines.Interval(command)
 	if r.known = r.every > 0; !r.known {
@@ -103,7 +108,9 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	case strings.Contains(text, "-memory-"):
 		return lines.Skipped, nil
 	case Find(text) == 0:
-		r.columns = english(strings.Fields(text))
+		// a run repeats its head after a screen of rows: before that, another begins
+		r.boot = !r.never && (r.boot || r.columns != nil && r.below < screen)
+		r.columns, r.below = english(strings.Fields(text)), 0
 		return lines.Used, nil
 	case r.columns == nil:
 		return lines.Foreign, nil
@@ -136,6 +143,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 		r.guess, r.unit = false, 1<<20
 		into.Note("the unit of vmstat is not in the text: its memory figures are not multiples of 4 kB, so MiB (-S M) is assumed")
 	}
+	r.below++
 	if r.boot {
 		r.boot, r.held, r.heldAt = false, v[:n], l.N
 		return lines.Used, nil

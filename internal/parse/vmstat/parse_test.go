@@ -43,3 +43,13 @@ func TestUnitThatIsNotSaid(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// Each run of a loop begins with the mean since boot.
+func TestLoop(t *testing.T) {
+	run := func(wa string) string {
+		return "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n" +
+			" 1 0 0 400 400 400 0 0 0 0 1 1 5 5 88 2 0\n 1 0 0 400 400 400 0 0 0 0 1 1 5 5 50 " + wa + " 0\n"
+	}
+	g := linestest.Read(t, tool(), "$ while :; do vmstat 1 2; sleep 60; done\n"+run("40")+run("30")+run("20"))
+	g.Want(sample.CPUIOWait, sample.Entity{}, .4, .3, .2)
+}
