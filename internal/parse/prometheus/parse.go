@@ -95,6 +95,7 @@ func parse(line string) (value, bool) {
 		}
 		x.labels = strings.Join(others, ",")
 	}
+	rest, _, _ = strings.Cut(rest, " # ") // an exemplar: one of the values
 	f := strings.Fields(rest)
 	if len(f) == 0 || len(f) > 2 { // the second is a time
 		return value{}, false
@@ -172,6 +173,7 @@ func other(text string) bool {
 	if end <= 0 || !strings.Contains(text[:end], "_") {
 		return false
 	}
+	text, _, _ = strings.Cut(text, " # ")
 	f := strings.Fields(text[max(end, strings.LastIndexByte(text, '}')+1):])
 	if len(f) != 1 && len(f) != 2 {
 		return false

@@ -66,3 +66,17 @@ func TestDamage(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) { linestest.Fuzz(f, tool()) }
+
+// A bucket may have an exemplar behind its value (OpenMetrics).
+func TestExemplars(t *testing.T) {
+	const name = "x_fsync_duration_seconds_bucket{le=\""
+	g := linestest.Read(t, tool(), name+"0.004\"} 0\n"+name+"0.008\"} 9000 # {trace_id=\"ab\"} 0.0071 1.7e9\n"+name+"0.016\"} 9000\n"+name+"+Inf\"} 9000\n")
+	for _, h := range g.Hists {
+		if n := h.Counts[23] + h.Counts[24]; n > 0 { // 2^23 ns is 8.4 ms
+			t.Errorf("%d of 9000 syncs take more than 8 ms", n)
+		}
+	}
+	if len(g.Hists) != 1 {
+		t.Errorf("%d histograms", len(g.Hists))
+	}
+}
