@@ -1,6 +1,7 @@
 package fio
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -127,7 +128,7 @@ func (r *reader) decode(n int) (lines.Use, error) {
 		x.option(from.Options)
 		j := newJob()
 		j.name, j.line = from.Name, n
-		if v, err := strconv.Atoi(from.Options["numjobs"]); err == nil && v > 0 && len(d.Jobs) == 1 {
+		if v, err := strconv.Atoi(cmp.Or(from.Options["numjobs"], d.Global["numjobs"])); err == nil && v > 0 && len(d.Jobs) == 1 {
 			j.threads = float64(v)
 		}
 		j.usr, j.sys, j.hasCPU = from.Usr/100, from.Sys/100, true

@@ -149,3 +149,19 @@ func TestSyncs(t *testing.T) {
 	g.Want(sample.CallTime, sample.Entity{PID: pid, Class: "sync"}, 911*587.65e-6)
 	g.Want(sample.CallTime, sample.Entity{PID: pid, Class: "write"}, 911*6966.81e-9)
 }
+
+// In JSON all jobs are of one process, whose threads they are.
+func TestThreadsInJSON(t *testing.T) {
+	const job = `{"jobname":"a","read":{"io_bytes":40960000,"io_kbytes":40000,"iops":1000,"runtime":10000,"total_ios":10000,"clat_ns":{"min":900000,"max":1100000,"mean":999000}}}`
+	document := func(options, jobs string) string {
+		return "{\n\"fio version\" : \"fio-3.33\",\n\"global options\" : {" + options + "},\n\"jobs\" : [" + jobs + "]\n}\n"
+	}
+	linestest.Read(t, tool(), document(`"rw":"randread","ioengine":"psync"`, job+","+job)).Want(sample.WaitThreads, of(0), 2)
+	eight := strings.NewReplacer("40960000", "327680000", "40000", "320000", `"total_ios":10000`, `"total_ios":80000`, `"iops":1000`, `"iops":8000`).Replace(job)
+	g := linestest.Read(t, tool(), document(`"rw":"randread","ioengine":"psync","numjobs":"8"`, eight))
+	g.Want(sample.CallTime, calls(0, "read"), 80000*999e-6)
+	g.Want(sample.WaitThreads, of(0), 8)
+	if g.Doubts > 0 {
+		t.Errorf("doubts: %q", g.Notes)
+	}
+}

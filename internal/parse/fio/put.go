@@ -33,6 +33,13 @@ func (x *run) put(into lines.Values) {
 	}
 	x.identify(into)
 	var cold, reads float64
+	threads := map[int]float64{}
+	for _, j := range x.jobs {
+		threads[j.pid] += j.threads // in JSON all are of process 0
+	}
+	for pid, n := range threads {
+		into.Put(sample.WaitThreads, sample.Entity{PID: pid}, n)
+	}
 	for _, j := range x.jobs {
 		j.line = max(j.line, 1)
 		c, r := x.putJob(j, into)
@@ -93,7 +100,6 @@ func (x *run) putJob(j *job, into lines.Values) (cold, read float64) {
 	for _, o := range j.ops {
 		t = max(t, o.runtime)
 	}
-	into.Put(sample.WaitThreads, e, j.threads)
 	if j.hasCPU {
 		into.Put(sample.ProcUser, e, j.usr*t*j.threads)
 		into.Put(sample.ProcSystem, e, j.sys*t*j.threads)
