@@ -95,15 +95,34 @@ type reader struct {
 	worker  map[string]float64 // what kernel threads used at most
 	open    bool               // top's summary of this screen was seen
 	screens int                // that top's summary begins
+	seconds float64            // that the screen under way counts
+	held    []share            // of the first of them, until it is known whether there is another
 }
 
+// share is what a processor or a thread did in a screen.
+type share struct {
+	metric sample.Metric
+	entity sample.Entity
+	value  float64
+	line   int
+}
+
+// hold keeps a share until the screen ends: the first one of top -b shows the time
+// since boot.
+func (r *reader) hold(m sample.Metric, e sample.Entity, v float64, n int) {
+	r.held = append(r.held, share{m, e, v, n})
+}
+
+// forget drops the shares of the first screen where another follows.
+func (r *reader) forget() { r.held, r.each, r.cpus = nil, nil, 0 }
+
 // New makes a reader.
-func New(string) lines.Reader { return lines.Trim(&reader{worker: map[string]float64{}}) }
+func New(string) lines.Reader { return lines.Trim(&reader{worker: map[string]float64{}, seconds: 1}) }
 
 // Text implements lines.Trimmed.
 func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, error) {
 	if summary(text) {
-		return r.summarise(text, into)
+		return r.summarise(text, l.N, into)
 	}
 	if busyBox(text) {
 		return r.summariseBusyBox(text, into)
@@ -142,7 +161,7 @@ func (r *reader) Text(text string, l lines.Line, into lines.Values) (lines.Use, 
 	r.count[f[r.layout.state][:1]]++
 	if share, ok := r.share(f); ok {
 		r.cpu, r.hasCPU = max(r.cpu, share), true
-		r.kernelThread(f, share, into)
+		r.kernelThread(f, share, l.N, into)
 	}
 	if at := r.layout.command; at >= 0 && at < len(f) {
 		name := f[at][strings.LastIndexByte(f[at], '/')+1:]
@@ -167,7 +186,7 @@ func (r *reader) share(f []string) (float64, bool) {
 }
 
 // kernelThread keeps what a thread that works for the kernel uses of a processor.
-func (r *reader) kernelThread(f []string, share float64, into lines.Values) {
+func (r *reader) kernelThread(f []string, share float64, n int, into lines.Values) {
 	at := r.layout.command
 	if !r.layout.now || at < 0 || at >= len(f) || share == 0 {
 		return
@@ -180,7 +199,7 @@ func (r *reader) kernelThread(f []string, share float64, into lines.Values) {
 		r.worker[name] = max(r.worker[name], share)
 	}
 	if pid, err := strconv.Atoi(f[max(r.layout.pid, 0)]); err == nil && strings.HasPrefix(name, "kswapd") {
-		into.Put(sample.ProcSystem, sample.Entity{PID: pid}, share) // of a list, which counts as a second
+		r.hold(sample.ProcSystem, sample.Entity{PID: pid}, share, n) // of a list, which counts as a second
 		into.Process(pid, sample.Process{Comm: name, Kernel: true})
 	}
 }
@@ -230,8 +249,13 @@ func (r *reader) flush(into lines.Values) {
 		return
 	}
 	r.putProcessors(into)
+	for _, x := range r.held {
+		into.At(x.line)
+		into.Put(x.metric, x.entity, x.value)
+	}
+	r.held = nil
 	if r.open = false; r.rows == 0 {
-		into.Tick(1)
+		into.Tick(r.seconds)
 		return
 	}
 	for state, n := range r.count {
@@ -250,7 +274,7 @@ func (r *reader) flush(into lines.Values) {
 	r.total, r.waits = r.total+float64(r.rows), r.waits+r.count["D"]
 	r.rows = 0
 	r.lists++
-	into.Tick(1)
+	into.Tick(r.seconds)
 }
 
 // Close implements lines.Reader.

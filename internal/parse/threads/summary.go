@@ -72,10 +72,15 @@ func (r *reader) putProcessors(into lines.Values) {
 }
 
 // summarise reads one of them.
-func (r *reader) summarise(text string, into lines.Values) (lines.Use, error) {
+func (r *reader) summarise(text string, n int, into lines.Values) (lines.Use, error) {
 	switch {
 	case strings.HasPrefix(text, "top - "):
+		if r.screens == 1 && r.lists == 0 { // what it shows of an instant counts, for no time
+			r.forget()
+			r.seconds = 0
+		}
 		r.flush(into)
+		r.seconds = 1
 		r.screens++
 		return lines.Used, nil
 	case isProcessor(text):
@@ -83,7 +88,7 @@ func (r *reader) summarise(text string, into lines.Values) (lines.Use, error) {
 		return r.perProcessor(text)
 	case isProcessors(text):
 		r.open = true
-		return processors(text, into)
+		return r.processors(text, n)
 	}
 	r.open = true
 	return amounts(text, memoryUnit(text), into)
@@ -156,7 +161,7 @@ func english(word string) string {
 }
 
 // processors reads the shares of the processors' time.
-func processors(text string, into lines.Values) (lines.Use, error) {
+func (r *reader) processors(text string, n int) (lines.Use, error) {
 	_, rest, _ := strings.Cut(text, ":")
 	p := pairs(rest)
 	sum := func(names ...string) (t float64) {
@@ -169,11 +174,11 @@ func processors(text string, into lines.Values) (lines.Use, error) {
 	if _, ok := lines.Number(p["id"]); !ok {
 		return lines.Broken, fmt.Errorf("the idle time is %.20q, not a number", p["id"])
 	}
-	into.Put(sample.CPUUser, sample.Entity{}, sum("us", "ni"))
-	into.Put(sample.CPUSystem, sample.Entity{}, sum("sy", "hi", "si"))
-	into.Put(sample.CPUIdle, sample.Entity{}, sum("id"))
-	into.Put(sample.CPUIOWait, sample.Entity{}, sum("wa"))
-	into.Put(sample.CPUSteal, sample.Entity{}, sum("st"))
+	r.hold(sample.CPUUser, sample.Entity{}, sum("us", "ni"), n)
+	r.hold(sample.CPUSystem, sample.Entity{}, sum("sy", "hi", "si"), n)
+	r.hold(sample.CPUIdle, sample.Entity{}, sum("id"), n)
+	r.hold(sample.CPUIOWait, sample.Entity{}, sum("wa"), n)
+	r.hold(sample.CPUSteal, sample.Entity{}, sum("st"), n)
 	return lines.Used, nil
 }
 
