@@ -49,21 +49,31 @@ type reader struct {
 	in, out float64 // records, the last of them maybe in part
 	seenIn  bool
 	done    bool
+
+	size, seconds float64
+	line          int
+	progress      bool // these are of a run that goes on (status=progress), in whole seconds
 }
 
 // New makes a reader; before is the text that precedes the output.
 func New(before string) lines.Reader { return &reader{command: lines.Command(before, "dd")} }
 
 // Line implements lines.Reader. All of it may stand in one line.
-func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
+func (r *reader) Line(l lines.Line, _ lines.Values) (lines.Use, error) {
 	text, use := l.Text, lines.Foreign
 	if strings.TrimSpace(text) == "" && !r.done {
 		return lines.Skipped, nil
 	}
 	found := records.FindAllStringSubmatch(text, 4)
-	sum := summary.FindStringSubmatch(text)
-	if (len(found) > 0 && in(found[0]) && r.seenIn) || (r.done && (len(found) > 0 || sum != nil)) {
+	var sum []string
+	if all := summary.FindAllStringSubmatch(text, -1); all != nil {
+		sum = all[len(all)-1] // before it, how far the run was
+	}
+	if (len(found) > 0 && in(found[0]) && r.seenIn) || (r.done && !r.goesOn(found, sum) && (len(found) > 0 || sum != nil)) {
 		return lines.Another, nil
+	}
+	if len(found) > 0 {
+		r.done, r.progress = false, false
 	}
 	for _, m := range found {
 		whole, _ := lines.Number(m[1])
@@ -92,9 +102,19 @@ func (r *reader) Line(l lines.Line, into lines.Values) (lines.Use, error) {
 	if !ok1 || !ok2 || seconds <= 0 || r.out == 0 && r.seenIn {
 		return lines.Broken, fmt.Errorf("%.20q bytes in %.20q s: not numbers", sum[1], sum[2])
 	}
-	r.done = true
-	r.put(size, seconds, into)
+	r.done, r.progress = true, !r.seenIn && !strings.ContainsAny(sum[2], ".,e")
+	r.size, r.seconds, r.line = size, seconds, l.N
 	return lines.Used, nil
+}
+
+// goesOn tells a line that shows more of a run whose progress was shown.
+func (r *reader) goesOn(found [][]string, sum []string) bool {
+	if !r.progress || sum == nil {
+		return r.progress && len(found) > 0
+	}
+	size, _ := lines.Number(sum[1])
+	seconds, _ := lines.Number(sum[2])
+	return size >= r.size && seconds >= r.seconds
 }
 
 func (r *reader) put(size, seconds float64, into lines.Values) {
@@ -197,4 +217,9 @@ func amount(b float64) string {
 }
 
 // Close implements lines.Reader.
-func (r *reader) Close(lines.Values) {}
+func (r *reader) Close(into lines.Values) {
+	if r.done {
+		into.At(r.line)
+		r.put(r.size, r.seconds, into)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"iocause/internal/parse/lines"
 	"iocause/internal/parse/lines/linestest"
 	"iocause/internal/sample"
 )
@@ -80,5 +81,27 @@ func TestDirection(t *testing.T) {
 	g.Want(sample.DirectWriteByte, sample.Entity{}, size)
 	if strings.Contains(strings.Join(g.Notes, " "), "buffered write") {
 		t.Errorf("notes of direct writes: %q", g.Notes)
+	}
+}
+
+// What status=progress shows on the way is of the same run.
+func TestProgress(t *testing.T) {
+	const (
+		command  = "# dd if=/dev/zero of=x bs=1M count=1000 status=progress\n"
+		progress = "313524224 bytes (314 MB, 299 MiB) copied, 1 s, 314 MB/s"
+		later    = "943718400 bytes (944 MB, 900 MiB) copied, 3 s, 315 MB/s"
+		end      = "1000+0 records in\n1000+0 records out\n1048576000 bytes (1.0 GB, 1000 MiB) copied, 3.33 s, 315 MB/s\n"
+	)
+	for _, text := range []string{progress + "\n" + later + "\n" + end, later + "\n" + end, progress + " " + later + "\n" + end} {
+		g := linestest.Read(t, tool(), command+text)
+		g.Want(sample.ProcWriteChars, sample.Entity{}, 1048576000)
+		g.Want(sample.ProcWriteCalls, sample.Entity{}, 1000)
+		if len(g.Ticks) != 1 || g.Ticks[0] != 3.33 || g.Uses[lines.Another] > 0 {
+			t.Errorf("%q: the intervals are %v, lines %v", text, g.Ticks, g.Uses)
+		}
+	}
+	// another run, in less time
+	if g := linestest.Read(t, tool(), "1048576 bytes (1 MB) copied, 3 s, 349 kB/s\n1048576 bytes (1 MB) copied, 2.5 s, 419 kB/s\n"); g.Uses[lines.Another] != 1 {
+		t.Errorf("lines %v", g.Uses)
 	}
 }
