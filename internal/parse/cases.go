@@ -246,7 +246,7 @@ func (c *Case) build(constants map[key]*series) {
 		c.Seconds = max(c.Seconds, t.seconds)
 		for k, s := range t.series {
 			if old := best[k]; old == nil || len(s.points) > len(old.points) {
-				s.seconds = t.watched[k.kind()]
+				s.seconds, s.counted = t.watched[k.kind()], t.series[key{metric: sample.CPUCount}] != nil
 				best[k] = s
 			}
 		}
@@ -256,11 +256,20 @@ func (c *Case) build(constants map[key]*series) {
 	}
 	r := sample.NewRecorder(time.Unix(0, 0).UTC())
 	of := kinds()
+	cpus := 1.0
+	if n := best[key{metric: sample.CPUCount}]; n != nil {
+		cpus = n.points[len(n.points)-1].Value
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(best), compareKeys) {
 		s := best[k]
 		scale := 1.0
 		if s.seconds > 0 {
 			scale = c.Seconds / s.seconds
+		}
+		if ofProcessors(k.metric) && !s.counted {
+			for i := range s.points { // shares of all, of a tool that does not know how many they are
+				s.points[i].Value *= cpus
+			}
 		}
 		for _, p := range s.points {
 			v := p.Value
@@ -300,6 +309,15 @@ func (c *Case) build(constants map[key]*series) {
 	c.explain(r)
 }
 
+// ofProcessors tells the times of processors.
+func ofProcessors(m sample.Metric) bool {
+	switch m {
+	case sample.CPUUser, sample.CPUSystem, sample.CPUIdle, sample.CPUIOWait, sample.CPUSteal:
+		return true
+	}
+	return false
+}
+
 // tool is all outputs of one tool in a case, one after the other.
 type tool struct {
 	name    string
@@ -314,6 +332,7 @@ type joined struct {
 	first, last int    // lines, of that file
 	points      []sample.Point
 	seconds     float64 // that the tool watched it
+	counted     bool    // the tool tells how many processors there are
 }
 
 // join puts the outputs of each tool one after the other.

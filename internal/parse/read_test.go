@@ -303,6 +303,19 @@ func TestPressureInPieces(t *testing.T) {
 	}
 }
 
+// Shares of all processors are of as many as another tool tells.
+func TestShareOfAllProcessors(t *testing.T) {
+	text := "Linux 6.1.0 (db) 11/21/26 _x86_64_ (16 CPU)\n\navg-cpu:  %user   %nice %system %iowait  %steal   %idle\n 10.00 0.00 0.00 5.00 0.00 85.00\n\n" +
+		"$ vmstat 1 4\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n" + strings.Repeat(" 1 0 0 400 400 400 0 0 0 0 1 1 5 5 50 40 0\n", 4)
+	cases, _ := Cases([]*Text{read(t, text)}, false)
+	w := cases[0].Window
+	wait, _ := w.Sum(sample.CPUIOWait, sample.Entity{})
+	n, _ := w.Value(sample.CPUCount, sample.Entity{})
+	if got := wait / w.Seconds(); len(cases) != 1 || n != 16 || got < 6.399 || got > 6.401 {
+		t.Errorf("%d cases, %g of %g processors wait, want 6.4 of 16", len(cases), got, n)
+	}
+}
+
 // In one case, a tool's outputs follow each other.
 func TestOneCase(t *testing.T) {
 	const look = "Device: r/s w/s rkB/s wkB/s avgqu-sz await svctm %util\nsda 100.00 0.00 400.00 0.00 1.00 10.00 1.00 100.00\n\nat noon\navailable memory : 5 MB\nthen\n"
