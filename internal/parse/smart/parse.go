@@ -323,6 +323,7 @@ func (r *reader) pair(key, value string, line int) (lines.Use, error) {
 		return lines.Used, nil
 	}
 	word, _, _ := strings.Cut(strings.TrimSuffix(strings.Fields(value)[0], "%"), "%")
+	word = strings.ReplaceAll(word, ",", "") // 1,234: these are whole numbers
 	n, ok := lines.Number(word)
 	if v, err := strconv.ParseUint(word, 0, 32); err == nil { // 0x04
 		n, ok = float64(v), true

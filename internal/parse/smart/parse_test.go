@@ -95,3 +95,9 @@ func TestWriteCache(t *testing.T) {
 		g.Want(sample.DeviceCacheOn, fault(want.device, ""), want.on)
 	}
 }
+
+// Counts have marks between thousands.
+func TestThousands(t *testing.T) {
+	g := linestest.Read(t, tool(), "SMART/Health Information (NVMe Log 0x02)\nCritical Warning:  0x00\nPercentage Used:  3%\nMedia and Data Integrity Errors:  1,234\n")
+	g.Want(sample.HealthErrors, fault("disk", uncorrected), 1234)
+}
