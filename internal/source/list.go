@@ -96,7 +96,7 @@ func List() []Entry {
 		}},
 		{Name: "netdev", Open: netdev.Open, Needs: "/proc/net/dev", Metrics: netdev.Metrics()},
 		{Name: "mounts", Open: mounts.Open, Needs: "/proc/self/mountinfo", Metrics: mounts.Metrics()},
-		{Name: "filesystem", Open: filesystem.Open, Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
+		{Name: "filesystem", Open: filesystem.Opener(), Needs: "/proc/self/mountinfo", Metrics: filesystem.Metrics()},
 		{Name: "health", Open: health.Open, Needs: "root, and the files of disks in /dev", Metrics: health.Metrics()},
 		{Name: "reclaim", Open: reclaim.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: reclaim.Metrics(), Plan: reclaim.Plan},
 		{Name: "writeback", Open: writeback.Open, Needs: needsBPF + "/sys/kernel/btf/vmlinux", Metrics: writeback.Metrics(), Plan: writeback.Plan},

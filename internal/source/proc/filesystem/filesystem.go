@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,7 @@ var ErrNotLive = errors.New("a captured host has no file systems")
 type source struct {
 	host   *host.Host
 	statfs func(string, *unix.Statfs_t) error
+	asked  *sync.Map // when each question was asked that has not come back, by its question
 }
 
 // Metrics are what it emits.
@@ -30,15 +32,20 @@ func Metrics() []sample.Metric {
 	return []sample.Metric{sample.FSSize, sample.FSAvailable, sample.FSInodes, sample.FSInodesFree, sample.FSJournal, sample.FSOption}
 }
 
-// Open opens the source.
-func Open(h *host.Host) (sample.Source, error) {
-	if !h.IsLive {
-		return nil, fmt.Errorf("reading how full file systems are: %w", ErrNotLive)
+// Opener gives what opens the source. All that one opens know together which file
+// systems have not answered: however many ask, and however often, each of these keeps
+// one thread.
+func Opener() func(*host.Host) (sample.Source, error) {
+	asked := &sync.Map{}
+	return func(h *host.Host) (sample.Source, error) {
+		if !h.IsLive {
+			return nil, fmt.Errorf("reading how full file systems are: %w", ErrNotLive)
+		}
+		if _, err := h.Mounts(); err != nil {
+			return nil, err
+		}
+		return &source{host: h, statfs: unix.Statfs, asked: asked}, nil
 	}
-	if _, err := h.Mounts(); err != nil {
-		return nil, err
-	}
-	return &source{host: h, statfs: unix.Statfs}, nil
 }
 
 // Collect implements sample.Source: the fill levels are read at the start. A
@@ -86,6 +93,12 @@ func (s *source) disk(m *host.Mount, devices *host.Devices) string {
 	return disk
 }
 
+// question is which file system is asked: one may be mounted over another.
+type question struct {
+	point string
+	dev   host.DevNumber
+}
+
 // answer is what a file system said, or why it said nothing.
 type answer struct {
 	mount   host.Mount
@@ -105,6 +118,8 @@ const atOnce = 128
 var (
 	// errSilent is a file system that did not answer.
 	errSilent = fmt.Errorf("it did not answer within %v", patience)
+	// errStill is one that has not answered since it was asked before.
+	errStill = errors.New("it has not answered since it was asked before, and is not asked again until it does")
 	// errCrowd is one whose turn never came.
 	errCrowd = fmt.Errorf("it was not asked: %d others did not answer within %v", atOnce, patience)
 )
@@ -122,10 +137,7 @@ func (s *source) askAll(mounts host.Mounts) []answer {
 				return
 			}
 			began[i].Store(true)
-			a := answer{mount: m}
-			if a.err = s.statfs(m.Point, &a.st); a.err == nil && (m.Type == "ext4" || m.Type == "ext3") {
-				a.journal = journal(m.Source)
-			}
+			a := s.ask(m)
 			<-turns
 			answers[i] <- a
 		}()
@@ -138,6 +150,23 @@ func (s *source) askAll(mounts host.Mounts) []answer {
 		}
 	}
 	return all
+}
+
+// ask asks one file system, unless the question before is still on its way: it would
+// keep one thread more each time.
+func (s *source) ask(m host.Mount) answer {
+	a, q := answer{mount: m}, question{m.Point, m.Dev}
+	switch since, still := s.asked.LoadOrStore(q, time.Now()); {
+	case !still:
+		defer s.asked.Delete(q)
+	case time.Since(since.(time.Time)) >= patience/2: // else another source asks just now
+		a.err = errStill
+		return a
+	}
+	if a.err = s.statfs(m.Point, &a.st); a.err == nil && (m.Type == "ext4" || m.Type == "ext3") {
+		a.journal = journal(m.Source) // the device may hang when it is opened, too
+	}
+	return a
 }
 
 // gather waits for the answers, for all of them together no longer than patience.
@@ -175,12 +204,12 @@ func put(into sample.Sink, e sample.Entity, st *unix.Statfs_t) {
 }
 
 // onDevices are the file systems on block devices, each once, where most of it
-// is mounted.
+// is mounted. What FUSE has at /dev/fuse is on none, and a daemon answers for it.
 func onDevices(all host.Mounts) host.Mounts {
 	var out host.Mounts
 	seen := map[host.DevNumber]bool{}
 	for _, m := range all {
-		if seen[m.Dev] || !strings.HasPrefix(m.Source, "/dev/") || m.Type == "devtmpfs" || m.Type == "fuseblk" {
+		if seen[m.Dev] || !strings.HasPrefix(m.Source, "/dev/") || m.Type == "devtmpfs" || strings.HasPrefix(m.Type, "fuse") {
 			continue
 		}
 		seen[m.Dev] = true

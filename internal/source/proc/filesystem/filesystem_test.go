@@ -2,7 +2,9 @@ package filesystem
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +25,7 @@ func TestCollect(t *testing.T) {
 	if len(all) == 0 {
 		t.Skip("no file system here is on a block device")
 	}
-	s, err := Open(host.Live())
+	s, err := Opener()(host.Live())
 	require.NoError(t, err)
 	defer s.Close()
 	w := proctest.Collect(t, s, sample.First)
@@ -57,7 +59,7 @@ func TestNumbersOfTheirOwn(t *testing.T) {
 		x.Write("sys/block/"+disk+"/"+disk+"1/dev", dev+"7\n")
 		x.Write("sys/block/"+disk+"/"+disk+"1/partition", "1\n")
 	}
-	s := &source{host: x.Host(), statfs: func(_ string, st *unix.Statfs_t) error {
+	s := &source{host: x.Host(), asked: &sync.Map{}, statfs: func(_ string, st *unix.Statfs_t) error {
 		st.Blocks, st.Frsize = 7, 4096
 		return nil
 	}}
@@ -76,6 +78,9 @@ func TestOnDevices(t *testing.T) {
 		{Dev: dev(8, 1), Point: "/", Source: "/dev/sda1", Type: "ext4", Root: "/"},
 		{Dev: dev(0, 40), Point: "/pool", Source: "/dev/sdb", Type: "btrfs", Root: "/"},
 		{Dev: dev(0, 50), Point: "/net", Source: "server:/export", Type: "nfs4", Root: "/"},
+		{Dev: dev(0, 52), Point: "/etc/pve", Source: "/dev/fuse", Type: "fuse", Root: "/"},
+		{Dev: dev(0, 53), Point: "/mnt", Source: "/dev/fuse", Type: "fuse.gcsfuse", Root: "/"},
+		{Dev: dev(8, 17), Point: "/usb", Source: "/dev/sdb1", Type: "fuseblk", Root: "/"},
 		{Dev: dev(0, 51), Point: "/run", Source: "tmpfs", Type: "tmpfs", Root: "/"},
 	})
 	if len(got) != 2 || got[0].Point != "/" || got[1].Point != "/pool" {
@@ -84,7 +89,7 @@ func TestOnDevices(t *testing.T) {
 }
 
 func TestCapturedHost(t *testing.T) {
-	if _, err := Open(host.Tree(t.TempDir(), time.Now)); !errors.Is(err, ErrNotLive) {
+	if _, err := Opener()(host.Tree(t.TempDir(), time.Now)); !errors.Is(err, ErrNotLive) {
 		t.Errorf("%v", err)
 	}
 }
@@ -93,7 +98,7 @@ func TestCapturedHost(t *testing.T) {
 func TestSilentFileSystem(t *testing.T) {
 	forever := make(chan struct{})
 	defer close(forever)
-	s := &source{statfs: func(point string, st *unix.Statfs_t) error {
+	s := &source{asked: &sync.Map{}, statfs: func(point string, st *unix.Statfs_t) error {
 		if point == "/hung" {
 			<-forever
 		}
@@ -112,19 +117,55 @@ func TestSilentFileSystem(t *testing.T) {
 	}
 }
 
+// One that has not answered is not asked again, by nobody, until it has: each question
+// keeps a thread. Then it is.
+func TestSilentFileSystemIsAskedOnce(t *testing.T) {
+	answers := make(chan struct{})
+	var calls atomic.Int64
+	asked := &sync.Map{}
+	statfs := func(string, *unix.Statfs_t) error {
+		calls.Add(1)
+		<-answers
+		return nil
+	}
+	hung := host.Mounts{{Point: "/hung"}}
+	for i := range 5 { // as the agent does every ten seconds, and each diagnosis beside it
+		s := &source{statfs: statfs, asked: asked}
+		if got, want := s.askAll(hung)[0].err, []error{errSilent, errStill}[min(i, 1)]; !errors.Is(got, want) {
+			t.Errorf("time %d: %v, want: %v", i, got, want)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("it was asked %d times, want once", n)
+	}
+	close(answers)
+	s := &source{statfs: statfs, asked: asked}
+	for range 1000 {
+		if s.askAll(hung)[0].err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("it is never asked again")
+}
+
 // So many that never answer keep their threads; what is behind them is not asked, and
 // nobody waits for it any longer.
 func TestCrowdOfSilentFileSystems(t *testing.T) {
 	forever := make(chan struct{})
 	defer close(forever)
 	var asked atomic.Int64
-	s := &source{statfs: func(string, *unix.Statfs_t) error {
+	s := &source{asked: &sync.Map{}, statfs: func(string, *unix.Statfs_t) error {
 		asked.Add(1)
 		<-forever
 		return nil
 	}}
 	begun := time.Now()
-	got := s.askAll(make(host.Mounts, 5000))
+	mounts := make(host.Mounts, 5000)
+	for i := range mounts {
+		mounts[i].Point = fmt.Sprintf("/mnt/%d", i)
+	}
+	got := s.askAll(mounts)
 	if took := time.Since(begun); took > 3*patience {
 		t.Errorf("it took %v", took)
 	}
