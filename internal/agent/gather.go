@@ -120,7 +120,7 @@ func (g *gather) take(now time.Time) detect.Sample {
 		}
 	}
 	if g.kills > 0 {
-		s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, What: fmt.Sprintf("the OOM killer ended %g processes", g.kills)})
+		s.Limits = append(s.Limits, sample.Limit{Kind: sample.LimitOOM, Of: "oom_kill", What: fmt.Sprintf("the OOM killer ended %g processes", g.kills)})
 	}
 	latency := math.NaN()
 	for name, d := range g.disks {

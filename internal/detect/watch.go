@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -48,6 +49,7 @@ type Watch struct {
 	worst    float64
 	late     []sample.Limit // came with the sample that closed an incident
 	claims   []claim
+	spells   map[limitOf]spell // of limits that were reached in the last hour
 
 	shifted bool // an incident went on for so long that it is normal now
 	calm    int  // slots in a row that are not off by the older reference
@@ -67,8 +69,14 @@ type Watch struct {
 const mostLimits = 20
 
 // calmAgain is how many slots in a row must be as they were before a lasting
-// change for the change to be over: an hour.
+// change, or without a limit, for that to be over: an hour.
 const calmAgain = 360
+
+// limitOf is what makes two limits the same.
+type limitOf struct{ kind, of string }
+
+// spell is the time in which a limit was reached again and again.
+type spell struct{ began, newest int64 }
 
 // verdict is what was found of a slot.
 type verdict struct {
@@ -91,7 +99,7 @@ func NewWatch(signals []Signal, rule Rule, loc *time.Location, history *History)
 	w := &Watch{signals: signals, rule: rule, loc: loc, history: history,
 		sums: make([]float64, len(signals)), count: make([]int, len(signals)),
 		recent: make([]verdict, rule.Within), before: make([]recent, len(signals)), sum: make([]hourSum, len(signals)),
-		offs: make([]hourSum, len(signals)), first: make([]bool, blatantWithin)}
+		offs: make([]hourSum, len(signals)), first: make([]bool, blatantWithin), spells: map[limitOf]spell{}}
 	return w
 }
 
@@ -173,6 +181,7 @@ func (w *Watch) forget() {
 	clear(w.count)
 	w.pending = w.pending[:0]
 	clear(w.first)
+	clear(w.spells)
 	w.known = time.Time{}
 	if w.on {
 		w.last = min(w.last, w.slot)
@@ -292,18 +301,41 @@ func (w *Watch) say(d *Decision) {
 
 // limits opens or extends an incident at once.
 func (w *Watch) limits(d *Decision, all []sample.Limit) {
+	if all = w.news(all); len(all) == 0 {
+		return
+	}
 	if !w.on {
 		w.open(d, w.slot)
 	}
 	w.last = w.slot
 	w.incident.End = timeOf(w.slot + 1)
 	for _, l := range all {
-		if !slices.ContainsFunc(w.incident.Limits, func(have sample.Limit) bool { return have.Kind == l.Kind && have.Of == l.Of }) && len(w.incident.Limits) < mostLimits {
+		if !slices.ContainsFunc(w.incident.Limits, func(have sample.Limit) bool { return limitOf{have.Kind, have.Of} == limitOf{l.Kind, l.Of} }) && len(w.incident.Limits) < mostLimits {
 			w.incident.Limits = append(w.incident.Limits, l)
 		}
 	}
 	w.lasting()
 	w.say(d)
+}
+
+// news are the limits without those that have been reached again and again for so
+// long that they are normal now: they would keep one incident open for ever, and
+// nothing else could open one beside it.
+func (w *Watch) news(all []sample.Limit) (out []sample.Limit) {
+	maps.DeleteFunc(w.spells, func(_ limitOf, s spell) bool { return w.slot-s.newest > calmAgain })
+	for _, l := range all {
+		of := limitOf{l.Kind, l.Of}
+		s, known := w.spells[of]
+		if !known {
+			s = spell{w.slot, w.slot}
+		}
+		if time.Duration(s.newest-s.began)*slotLength < w.rule.Lasting {
+			out = append(out, l)
+		}
+		s.newest = w.slot
+		w.spells[of] = s
+	}
+	return out
 }
 
 // expire closes an incident that has been quiet for long enough.

@@ -218,6 +218,50 @@ func TestHardLimitsOpenAtOnce(t *testing.T) {
 	}
 }
 
+// A limit that is reached every few minutes for six hours, as by a container that is
+// ended for its memory and started again, is normal from then on: the incident
+// closes, and none begins for it, until an hour has passed without. Another limit
+// is told in between.
+func TestLimitThatComesForEver(t *testing.T) {
+	const h, m = time.Hour, time.Minute
+	killed := sample.Limit{Kind: sample.LimitOOM, Of: "oom_kill", What: "the OOM killer ended 1 processes"}
+	for _, every := range []time.Duration{5 * m, 20 * m} {
+		w := NewWatch(Signals(), DefaultRule(), time.UTC, known(time.UTC, monday, 5*week))
+		var opened, closed []time.Duration
+		var last sample.Incident
+		add := func(at time.Duration, limits ...sample.Limit) {
+			d := w.Add(Sample{At: monday.Add(at), Values: calm, Limits: limits})
+			switch d.Action {
+			case Open:
+				opened = append(opened, at)
+			case Close:
+				closed, last = append(closed, at), d.Incident
+			}
+		}
+		for at := time.Duration(0); at < 24*h; at += slotLength {
+			switch {
+			case at%every == 0:
+				add(at, killed)
+			case at == 12*h+m:
+				add(at, sample.Limit{Kind: sample.LimitErrors, Of: "vda", What: "vda: 3"})
+			default:
+				add(at)
+			}
+		}
+		n := len(opened)
+		if n < 2 || opened[n-1] != 12*h+m || opened[n-2] > 6*h || len(closed) != n || closed[n-2] > 7*h || closed[n-1] > 13*h || len(last.Limits) != 1 {
+			t.Errorf("every %v: opened at %v, closed at %v, the last with %v; want none for the limit alone after six hours", every, opened, closed, last.Limits)
+		}
+		if every == 5*m && n != 2 {
+			t.Errorf("every %v: %d incidents, want two", every, n)
+		}
+		add(25*h+m, killed)
+		if len(opened) != n+1 {
+			t.Errorf("every %v: none after an hour without", every)
+		}
+	}
+}
+
 // With nothing known only saturation counts, and says so.
 func TestLearning(t *testing.T) {
 	w := NewWatch(Signals(), DefaultRule(), time.UTC, NewHistory(time.UTC))

@@ -6,7 +6,7 @@ import "time"
 // whatever is normal. Both are data from the system.
 type Limit struct {
 	Kind string `json:"kind"`         // LimitErrors and its like
-	Of   string `json:"of,omitempty"` // device, file system or cgroup
+	Of   string `json:"of,omitempty"` // device, file system, cgroup, group of processes or counter
 	What string `json:"what"`         // which device, cgroup or figure, and how much
 }
 
