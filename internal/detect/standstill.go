@@ -49,6 +49,7 @@ type work struct {
 	latest []Did     // windows of the last minute, the newest last
 	signs  []sign    // of these: what stood out in each
 	far    time.Time // since when it waits far more than it did; zero: it does not
+	usual  bool      // it waits since then, and that is its new normal
 }
 
 const (
@@ -128,7 +129,7 @@ func (x *work) add(end time.Time, length time.Duration, d Did) (f Fell, fell boo
 				x.seen = end
 				return Fell{Since: x.down, Before: x.span, Was: was, Is: d}, true
 			}
-			*x = work{seen: end}
+			x.renew(end)
 			return f, false
 		}
 	}
@@ -144,6 +145,10 @@ func (x *work) add(end time.Time, length time.Duration, d Did) (f Fell, fell boo
 	}
 	return f, false
 }
+
+// renew forgets what a group did: what has lasted for so long is its new normal.
+// Threads that hang since then hang no stranger.
+func (x *work) renew(now time.Time) { *x = work{seen: now, usual: true} }
 
 // hasFallen tells whether a figure is far below what it was.
 func hasFallen(is, was, low, least float64) bool {

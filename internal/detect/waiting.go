@@ -72,6 +72,7 @@ func (x *work) wait(end time.Time, length time.Duration, d Did) (Waits, bool) {
 	looks := max(signsFewest, int(signsWithin/max(length, time.Second)))
 	x.latest, x.signs = append(x.latest, d), append(x.signs, 0)
 	x.latest, x.signs = x.latest[max(0, len(x.latest)-looks):], x.signs[max(0, len(x.signs)-farHolds*looks):]
+	x.usual = x.usual && d.Waits >= farLeast
 	if d.Waits >= farLeast || !x.far.IsZero() {
 		x.signs[len(x.signs)-1] = x.sign(length, d)
 	}
@@ -79,8 +80,8 @@ func (x *work) wait(end time.Time, length time.Duration, d Did) (Waits, bool) {
 	if x.far.IsZero() {
 		return Waits{}, false
 	}
-	if end.Sub(x.far) >= worksWithin { // what lasts for longer is its new normal
-		*x = work{seen: end}
+	if end.Sub(x.far) >= worksWithin {
+		x.renew(end)
 		return Waits{}, false
 	}
 	for _, s := range [...]sign{signStuck, signFar, signLocks} {
@@ -117,12 +118,15 @@ func (x *work) sign(length time.Duration, d Did) (s sign) {
 		does(d, was, locksMore) {
 		s |= signLocks
 	}
+	hangs := d.Waits >= manyWait && d.Got <= strangerGets*d.Waits
 	switch {
 	case d.Waits < stuckShare*(d.Waits+d.CPU):
 	case !known:
-		if d.Waits >= manyWait && d.Got <= strangerGets*d.Waits {
+		if hangs && !x.usual {
 			s |= signStuck
 		}
+	case hangs && x.usual && d.Waits >= stuckTimes*was.Waits:
+		s |= signStuck
 	// Who gets nothing at all syncs what was written, or hangs: of that the
 	// standstill tells.
 	case d.Waits >= max(stuckShare, stuckTimes*was.Waits) && d.Got > 0 && Starves(d.Got, d.Waits) && does(d, was, stuckLess):

@@ -73,6 +73,29 @@ func TestWaitsThatLast(t *testing.T) {
 	}
 }
 
+// It is so, too, of threads that hang and that nothing else is known of, and of a
+// group that hangs: in the next hour these are no strangers.
+func TestThreadsThatHangForEver(t *testing.T) {
+	hang := Did{Waits: 5}
+	for _, c := range []struct {
+		name  string
+		did   []Did
+		quiet int // from this window on none is told,
+		again int // but for this one on; -1: never
+	}{
+		{"strangers", repeat(1500, hang), 370, -1},
+		{"a group that worked", append(repeat(200, Did{Chars: 1e6, CPU: 0.2, Got: 1e6, Waits: 0.2}), repeat(1500, hang)...), 570, -1},
+		{"strangers, then more of them", append(repeat(1000, hang), repeat(30, Did{Waits: 12})...), 370, 1000},
+		{"strangers, then one more", append(repeat(1000, hang), repeat(30, Did{Waits: 6})...), 370, -1},
+	} {
+		got, _ := waiting(NewWorks(), time.Unix(1e9, 0), c.did)
+		late := slices.DeleteFunc(got, func(i int) bool { return i < c.quiet })
+		if again := len(late) > 0; again != (c.again >= 0) || again && (late[0] < c.again || late[0] > c.again+6) {
+			t.Errorf("%s: told in windows %v after window %d, want the first at %d", c.name, late, c.quiet, c.again)
+		}
+	}
+}
+
 // What came at this time of the day a day or a week ago is not told again; what
 // comes at another time is.
 func TestWaitsThatCome(t *testing.T) {
