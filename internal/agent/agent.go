@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"iocause/internal/host"
+	"iocause/internal/outbound"
 	"iocause/internal/sample"
 	"iocause/internal/source"
 	"iocause/internal/store/remote"
@@ -164,7 +165,7 @@ func (a *Agent) feed(f *feed) {
 func newSender(log *slog.Logger, o remote.Options) *remote.Sender {
 	s, err := remote.New(o)
 	if err != nil {
-		log.Error("values are not sent", "to", o.URL, "why", err)
+		log.Error("values are not sent", "to", outbound.Host(o.URL), "why", err)
 		return nil
 	}
 	return s

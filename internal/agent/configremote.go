@@ -48,7 +48,12 @@ func (p *parser) url(n *yaml.Node, like string) string {
 // otlp reads where OpenTelemetry's protocol is spoken.
 func (p *parser) otlp(n *yaml.Node, to *OTLP) {
 	p.fields(n, map[string]func(*yaml.Node){
-		"url":        func(n *yaml.Node) { to.URL = p.url(n, "http://collector:4318") },
+		"url": func(n *yaml.Node) {
+			to.URL = p.url(n, "http://collector:4318")
+			if strings.ContainsAny(to.URL, "?#") {
+				p.bad(n, "the URL has a query, behind which /v1/metrics cannot be added: put a token into a file (token_file)")
+			}
+		},
 		"metrics":    func(n *yaml.Node) { to.Metrics = p.truth(n) },
 		"logs":       func(n *yaml.Node) { to.Logs = p.truth(n) },
 		"every":      func(n *yaml.Node) { to.Every = p.duration(n, time.Second, time.Hour) },

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -53,13 +52,7 @@ func NewAlertmanager(base, tokenFile, caFile string) (*Alertmanager, error) {
 }
 
 // Host is whom it asks, without what may be a secret.
-func (a *Alertmanager) Host() string {
-	u, err := url.Parse(a.url)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	return u.Host
-}
+func (a *Alertmanager) Host() string { return outbound.Host(a.url) }
 
 // Key names it in files, whatever secret its address holds.
 func (a *Alertmanager) Key() string {
@@ -102,7 +95,7 @@ func (a *Alertmanager) Post(ctx context.Context, alerts []Alert) error {
 func (a *Alertmanager) post(ctx context.Context, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
-		return unquoted(err)
+		return outbound.Unquoted(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if err := outbound.Introduce(r, a.tokenFile); err != nil {
@@ -110,7 +103,7 @@ func (a *Alertmanager) post(ctx context.Context, body []byte) error {
 	}
 	answer, err := a.client.Do(r)
 	if err != nil {
-		return unquoted(err)
+		return outbound.Unquoted(err)
 	}
 	defer answer.Body.Close()
 	if theirs, err := http.ParseTime(answer.Header.Get("Date")); err == nil {

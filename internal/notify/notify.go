@@ -13,13 +13,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"iocause/internal/outbound"
 )
 
 // Action is what happened to an incident.
@@ -156,12 +157,8 @@ func Signature(secret, body []byte, at time.Time) string {
 
 // Notify implements Hook.
 func (w Webhook) Notify(ctx context.Context, e *Event) error {
-	where := "the web hook"
-	if u, err := url.Parse(w.URL); err == nil {
-		where += " at " + u.Host // the rest may be a secret
-	}
 	if err := w.post(ctx, e); err != nil {
-		return fmt.Errorf("sending to %s incident %d: %w", where, e.Number, err)
+		return fmt.Errorf("sending to the web hook at %s incident %d: %w", outbound.Host(w.URL), e.Number, err)
 	}
 	return nil
 }
@@ -169,7 +166,7 @@ func (w Webhook) Notify(ctx context.Context, e *Event) error {
 func (w Webhook) post(ctx context.Context, e *Event) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(e.Document))
 	if err != nil {
-		return unquoted(err)
+		return outbound.Unquoted(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Iocause-Action", string(e.Action))
@@ -179,7 +176,7 @@ func (w Webhook) post(ctx context.Context, e *Event) error {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(r)
 	if err != nil {
-		return unquoted(err)
+		return outbound.Unquoted(err)
 	}
 	defer answer.Body.Close()
 	said := &head{}
@@ -188,15 +185,6 @@ func (w Webhook) post(ctx context.Context, e *Event) error {
 		return fmt.Errorf("it answered %s%s", answer.Status, said)
 	}
 	return nil
-}
-
-// unquoted is an error without the URL that package http puts into it.
-func unquoted(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 // Journal writes an entry to the system journal by its native protocol

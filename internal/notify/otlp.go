@@ -10,7 +10,6 @@ import (
 	"maps"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -50,11 +49,7 @@ const mostReceipt = 64 << 10
 // Post sends records.
 func (l *Logs) Post(ctx context.Context, records []Record) error {
 	if err := l.post(ctx, records); err != nil {
-		where := "an address that cannot be read"
-		if u, err := url.Parse(l.URL); err == nil {
-			where = u.Host // the rest may be a secret
-		}
-		return fmt.Errorf("sending %d log records to %s: %w", len(records), where, err)
+		return fmt.Errorf("sending %d log records to %s: %w", len(records), outbound.Host(l.URL), err)
 	}
 	return nil
 }
@@ -72,7 +67,7 @@ func (l *Logs) post(ctx context.Context, records []Record) error {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.URL, &packed)
 	if err != nil {
-		return unquoted(err)
+		return outbound.Unquoted(err)
 	}
 	r.Header.Set("Content-Type", otlpType)
 	r.Header.Set("Content-Encoding", "gzip")
@@ -81,7 +76,7 @@ func (l *Logs) post(ctx context.Context, records []Record) error {
 	}
 	answer, err := l.Client.Do(r)
 	if err != nil {
-		return unquoted(err)
+		return outbound.Unquoted(err)
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, mostReceipt)) // what there is of it

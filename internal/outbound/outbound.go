@@ -5,8 +5,10 @@ package outbound
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -43,4 +45,22 @@ func Introduce(r *http.Request, tokenFile string) error {
 	}
 	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	return nil
+}
+
+// Host is whom an address is of, without what may be a secret: its path and query.
+func Host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return u.Host
+}
+
+// Unquoted is an error without the address that package http puts into it.
+func Unquoted(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
 }

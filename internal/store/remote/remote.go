@@ -106,12 +106,12 @@ func (s *Sender) Run(ctx context.Context, recording func() *series.Recording) {
 		case err != nil:
 			wait = min(max(2*wait, time.Second), slowest)
 			if !said {
-				s.o.Log.Error("values cannot be sent; it will be retried", "to", s.o.URL, "why", err)
+				s.o.Log.Error("values cannot be sent; it will be retried", "to", outbound.Host(s.o.URL), "why", err)
 				said = true
 			}
 		default:
 			if said {
-				s.o.Log.Info("values can be sent again", "to", s.o.URL, "from", before.UTC().Format(time.RFC3339))
+				s.o.Log.Info("values can be sent again", "to", outbound.Host(s.o.URL), "from", before.UTC().Format(time.RFC3339))
 			}
 			wait, said = 0, false
 			if p.from.Equal(before) {
@@ -195,7 +195,7 @@ func (s *Sender) deliver(ctx context.Context, b batch) error {
 		samples, histograms := b.values()
 		left := max(samples+histograms-taken, 0)
 		s.Refused.Add(int64(left))
-		s.o.Log.Error("the receiver refuses values; they are dropped", "to", s.o.URL, "values", left, "why", err)
+		s.o.Log.Error("the receiver refuses values; they are dropped", "to", outbound.Host(s.o.URL), "values", left, "why", err)
 	}
 	return nil
 }

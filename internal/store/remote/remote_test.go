@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/prometheus/util/compression"
 
 	"iocause/internal/bpf/bpftest"
+	"iocause/internal/outbound"
 	"iocause/internal/store/series"
 )
 
@@ -213,6 +214,42 @@ func TestRefused(t *testing.T) {
 	})
 	if refused == 0 || sent+refused != many*41 || !strings.Contains(log.String(), "refuses values") {
 		t.Errorf("%d sent, %d refused: %s", sent, refused, log.String())
+	}
+}
+
+// The address may hold a secret, in its path or query: whatever fails, the log has
+// no more of it than the host.
+func TestAddressIsNotLogged(t *testing.T) {
+	rec := recorded(t, epoch())
+	to := &receiver{t: t, got: map[string][]int64{}, broken: func(n int) int { return map[int]int{1: 503, 2: 400}[n] }}
+	server := httptest.NewServer(to)
+	defer server.Close()
+	closed := httptest.NewServer(to)
+	closed.Close()
+	for _, at := range []string{server.URL, closed.URL, "http://a\x7f"} {
+		log := make(told, 100)
+		s := newSender(t, Options{
+			URL: at + "/SECRET/write?u=agent&p=SECRET", Version: "1.0", Every: 300 * time.Millisecond, Cursor: filepath.Join(t.TempDir(), "cursor"),
+			Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return epoch().Add(1210 * time.Second) },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.Run(ctx, func() *series.Recording { return rec })
+		}()
+		for said, is := "", map[bool]string{true: "can be sent again", false: "cannot be sent"}[at == server.URL]; !strings.Contains(said, is); {
+			select {
+			case said = <-log:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s: it does not say that values %s", at, is)
+			}
+			if host := outbound.Host(at); strings.Contains(said, "SECRET") || strings.Contains(said, " to=") && !strings.Contains(said, host) {
+				t.Errorf("the log has: %s", said)
+			}
+		}
+		cancel()
+		<-done
 	}
 }
 

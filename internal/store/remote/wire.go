@@ -51,7 +51,7 @@ func (s *Sender) send(ctx context.Context, b batch) (taken int, err error) {
 	native, _ := resp.written(histogramsHeader, histograms)
 	if said && taken == samples && native == 0 && histograms > 0 && (err == nil || resp.refuses()) {
 		s.classic = true
-		s.o.Log.Info("the receiver takes no native histograms: using classic ones from now on", "to", s.o.URL)
+		s.o.Log.Info("the receiver takes no native histograms: using classic ones from now on", "to", outbound.Host(s.o.URL))
 		more, err := s.send(ctx, slices.DeleteFunc(slices.Clone(b), func(e entry) bool { return e.parts == nil }))
 		return min(taken+more, samples+histograms), err
 	}
@@ -70,7 +70,7 @@ func (s *Sender) send(ctx context.Context, b batch) (taken int, err error) {
 		return 0, err
 	}
 	if taken, err = s.ask1(ctx, b); err == nil {
-		s.o.Log.Info("the receiver does not support remote write 2.0: using 1.0 from now on", "to", s.o.URL)
+		s.o.Log.Info("the receiver does not support remote write 2.0: using 1.0 from now on", "to", outbound.Host(s.o.URL))
 		s.version = version1
 	}
 	return taken, err
@@ -148,7 +148,7 @@ func (s *Sender) post(ctx context.Context, b batch, version string) (*answer, er
 func (s *Sender) ask(ctx context.Context, body []byte, header map[string]string) (*answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.o.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("sending values: %w", err)
+		return nil, fmt.Errorf("sending values: %w", outbound.Unquoted(err))
 	}
 	for name, value := range header {
 		req.Header.Set(name, value)
@@ -158,7 +158,7 @@ func (s *Sender) ask(ctx context.Context, body []byte, header map[string]string)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("sending values: %w", err)
+		return nil, fmt.Errorf("sending values: %w", outbound.Unquoted(err))
 	}
 	defer resp.Body.Close()
 	return &answer{resp.StatusCode, resp.Status, resp.Header, readAnswer(resp.Body)}, nil
