@@ -203,13 +203,18 @@ func put(into sample.Sink, e sample.Entity, st *unix.Statfs_t) {
 	}
 }
 
+// fixed are types that nothing is written to: they have no room by nature, and
+// each snap and each image that is mounted would look full.
+const fixed = " squashfs erofs cramfs romfs iso9660 udf "
+
 // onDevices are the file systems on block devices, each once, where most of it
 // is mounted. What FUSE has at /dev/fuse is on none, and a daemon answers for it.
 func onDevices(all host.Mounts) host.Mounts {
 	var out host.Mounts
 	seen := map[host.DevNumber]bool{}
 	for _, m := range all {
-		if seen[m.Dev] || !strings.HasPrefix(m.Source, "/dev/") || m.Type == "devtmpfs" || strings.HasPrefix(m.Type, "fuse") {
+		if seen[m.Dev] || !strings.HasPrefix(m.Source, "/dev/") || m.Type == "devtmpfs" || strings.HasPrefix(m.Type, "fuse") ||
+			strings.Contains(fixed, " "+m.Type+" ") {
 			continue
 		}
 		seen[m.Dev] = true

@@ -81,6 +81,8 @@ func TestOnDevices(t *testing.T) {
 		{Dev: dev(0, 52), Point: "/etc/pve", Source: "/dev/fuse", Type: "fuse", Root: "/"},
 		{Dev: dev(0, 53), Point: "/mnt", Source: "/dev/fuse", Type: "fuse.gcsfuse", Root: "/"},
 		{Dev: dev(8, 17), Point: "/usb", Source: "/dev/sdb1", Type: "fuseblk", Root: "/"},
+		{Dev: dev(7, 3), Point: "/snap/core20/2318", Source: "/dev/loop3", Type: "squashfs", Root: "/"},
+		{Dev: dev(11, 0), Point: "/cdrom", Source: "/dev/sr0", Type: "iso9660", Root: "/"},
 		{Dev: dev(0, 51), Point: "/run", Source: "tmpfs", Type: "tmpfs", Root: "/"},
 	})
 	if len(got) != 2 || got[0].Point != "/" || got[1].Point != "/pool" {
