@@ -52,6 +52,10 @@ type Setting struct {
 // label that tells hosts apart.
 type measured struct{ key, name, unit, expr string }
 
+// stacked are devices whose I/O is that of disks below them, or of memory: who adds
+// up all would count it twice where a host has LVM.
+const stacked = `(dm-|md|loop|zram|ram).*`
+
 func figures() []measured {
 	rate := func(name string) string { return "rate(" + name + "{%[1]s}[%[2]s])" }
 	by := func(expr string) string { return "sum by (%[3]s) (" + expr + ")" }
@@ -59,7 +63,9 @@ func figures() []measured {
 	pressure := func(class string) string {
 		return by("rate(iocause_psi_some_seconds_total{class=\"" + class + "\",%[1]s}[%[2]s])")
 	}
-	disk := func(name string) string { return rate("iocause_disk_" + name + "_total") }
+	disk := func(name string) string {
+		return "rate(iocause_disk_" + name + "_total{device!~\"" + stacked + "\",%[1]s}[%[2]s])"
+	}
 	return []measured{
 		{"io_pressure", "I/O pressure", "ratio", pressure("io")},
 		{"memory_pressure", "memory pressure", "ratio", pressure("memory")},
