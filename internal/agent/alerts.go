@@ -199,8 +199,8 @@ func (a *alerts) run(ctx context.Context) {
 func (a *alerts) nextWait() (d time.Duration, is bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, x := range a.all {
-		if left := x.Wait.Sub(a.now()); !x.Wait.IsZero() && (!is || left < d) {
+	for _, x := range a.all { // who waited, and is told or over, waits no more
+		if left := x.Wait.Sub(a.now()); x.End.IsZero() && left > 0 && (!is || left < d) {
 			d, is = left, true
 		}
 	}

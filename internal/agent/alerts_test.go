@@ -255,7 +255,13 @@ func TestAlertWaitsForItsCause(t *testing.T) {
 	if _, told := a.due("x"); len(told) != 0 {
 		t.Errorf("told without its cause: %+v", told)
 	}
+	if d, is := a.nextWait(); !is || d != judgeWait {
+		t.Errorf("it is told in %v (%v), want %v", d, is, judgeWait)
+	}
 	now = now.Add(judgeWait)
+	if d, is := a.nextWait(); is {
+		t.Errorf("it waited, and is told again in %v", d)
+	}
 	if _, told := a.due("x"); len(told) != 1 || told[0].Labels["cause"] != notJudged {
 		t.Errorf("%+v", told)
 	}
