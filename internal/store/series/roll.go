@@ -23,7 +23,7 @@ import (
 // second between two values. There is no such increase over a gap, nor where
 // the counter begins anew: nobody knows how fast it rose meanwhile. The values
 // before and after that are kept at their own instants, so that the increase of
-// the whole interval stays known.
+// the whole interval stays known; so is the first after a gap.
 func (r *Recording) Roll(ctx context.Context) error {
 	return r.reading(func(shelves) error { return r.roll(ctx) })
 }
@@ -113,7 +113,7 @@ type summary struct {
 	least, largest float64 // of the values, of a counter of the increases a second
 	extremes       bool
 	counter        bool
-	anew           []Point // before and after a counter began anew, but for those at the ends
+	anew           []Point // before and after a counter began anew, or may have, but for those at the ends
 }
 
 func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, error) {
@@ -135,7 +135,11 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 			if counter && beforeAt != none && x >= last && at-beforeAt <= before.Milliseconds() {
 				rate, known = (x-last)*1000/float64(at-beforeAt), true
 			}
-			if counter && beforeAt != none && x < last && len(s.anew) < 2*mostAnew {
+			switch {
+			case !counter || len(s.anew) >= 2*mostAnew:
+			case beforeAt == none && at < to: // after a gap: it may have begun anew in it
+				s.anew = append(s.anew, Point{time.UnixMilli(at), x})
+			case beforeAt != none && x < last:
 				s.beganAnew(beforeAt, last, at, x, from, to)
 			}
 			if known {

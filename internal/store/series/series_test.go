@@ -369,6 +369,50 @@ func TestCountersThatBeginAnew(t *testing.T) {
 	}
 }
 
+// A counter that begins anew in a gap is seen to, though it is above the value
+// before the gap when the interval ends.
+func TestCountersThatBeginAnewInAGap(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	s := New("test_reads_total")
+	for second := 0; second <= 4*3600+30; second += 10 {
+		v := float64(second)
+		switch {
+		case second > 3000 && second <= 3720: // of the first hour, and of the second
+			continue
+		case second > 3720:
+			v = float64(second - 3700)
+		}
+		if a, err := r.Append([]Frame{{epoch().Add(time.Duration(second) * time.Second), []Value{{s, v}}}}); err != nil || a.Kept != 1 {
+			t.Fatal(a, err)
+		}
+	}
+	check(t, r.Roll(t.Context()))
+	for tier := 1; tier < Tiers; tier++ {
+		q, err := r.tiers[tier].querier(epoch().UnixMilli(), epoch().Add(4*time.Hour).UnixMilli())
+		check(t, err)
+		m, err := matchers([]string{"test_reads_total"})
+		check(t, err)
+		rise, last := 0.0, 0.0
+		for set := q.Select(t.Context(), false, nil, m[0]...); set.Next(); {
+			for it := set.At().Iterator(nil); it.Next() != 0; {
+				_, v := it.At()
+				if v >= last {
+					v, last = v-last, v
+				} else {
+					last = v
+				}
+				rise += v
+			}
+		}
+		// 0 to 3,000 of the first life, then 30 to 10,700
+		if want := 3000.0 + 4*3600 - 3700; rise != want {
+			t.Errorf("tier %d: it rose by %v, want %v", tier, rise, want)
+		}
+		shut(t, q)
+	}
+}
+
 // A query takes little of the memory of who records; one that would take more
 // is refused. Whoever only reads has more of it.
 func TestQueriesBesideRecordingAreSmall(t *testing.T) {
