@@ -28,8 +28,9 @@ type stalls struct {
 	works  *detect.Works // of whoever looks, as what follows
 	stands map[detect.Group]*stand
 
-	mu  sync.Mutex
-	now []stall
+	mu   sync.Mutex
+	now  []stall
+	good time.Time // until then what was seen stands
 }
 
 // stall is a group that stands still.
@@ -62,6 +63,10 @@ const (
 	// ones, is the course of many a job. Each of them must get next to nothing, too.
 	stallIO    = time.Minute
 	stallKnown = 10 * time.Minute
+	// stallStands, or so many looks, is how long what was seen stands: a look may
+	// hang, and a source that hangs is not read.
+	stallStands = time.Minute
+	stallLooks  = 3
 	// mostStallPIDs of a group are looked at and asked about.
 	mostStallPIDs = 64
 )
@@ -169,7 +174,7 @@ func (s *stalls) look(end time.Time, length time.Duration, did map[detect.Group]
 	s.stands = stands
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = now
+	s.now, s.good = now, end.Add(max(stallStands, stallLooks*length))
 }
 
 // lookedAt are the processes of a group that are looked at and asked about.
@@ -278,13 +283,17 @@ func amount(d detect.Did) string {
 	return fmt.Sprintf("%.1f kB/s in calls and %.2g of a processor", d.Chars/1000, d.CPU)
 }
 
-// take are the standstills of the newest look. Of nil there are none.
-func (s *stalls) take() (limits []sample.Limit) {
+// take are the standstills of the newest look, unless that is too long ago. Of nil
+// there are none.
+func (s *stalls) take(now time.Time) (limits []sample.Limit) {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if now.After(s.good) {
+		return nil
+	}
 	for _, x := range s.now {
 		limits = append(limits, x.limit)
 	}

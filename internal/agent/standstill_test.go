@@ -116,7 +116,7 @@ func stopAt(t *testing.T, pid, worked, stopped int) (told []string) {
 		}
 		s.look(at, 10*time.Second, map[detect.Group]detect.Did{g: d}, map[detect.Group][]int{g: {pid}})
 		what := ""
-		for _, l := range s.take() {
+		for _, l := range s.take(at) {
 			what += l.What
 		}
 		if i >= worked {
@@ -220,16 +220,32 @@ func TestWaiting(t *testing.T) {
 				d = c.then
 			}
 			s.look(at, 10*time.Second, map[detect.Group]detect.Did{g: d}, map[detect.Group][]int{g: {pid}})
-			if told := s.take(); i < 12 && len(told) > 0 {
+			if told := s.take(at); i < 12 && len(told) > 0 {
 				t.Fatalf("%s: told before: %v", c.how, told)
 			}
 		}
-		told := s.take()
+		told := s.take(at)
 		if len(told) != min(len(c.want), 1) || len(told) > 0 && (told[0].Kind != sample.LimitWaiting || told[0].Of != "db /db" || !strings.Contains(told[0].What, c.want)) {
 			t.Errorf("%s, %+v: told %q, want %q", c.how, c.then, told, c.want)
 		}
 		if pids := s.whose(told); len(told) > 0 && (len(pids) != 1 || pids[0] != pid) {
 			t.Errorf("of processes %v, want %d", pids, pid)
+		}
+	}
+}
+
+// What a look found is told for a minute at the least, and no longer where nobody
+// looks any more: the look may hang as the process does.
+func TestStandstillThatNobodyLooksAt(t *testing.T) {
+	for length, stands := range map[time.Duration]time.Duration{10 * time.Second: time.Minute, time.Minute: 3 * time.Minute} {
+		s, at := newStalls(host.Live()), time.Unix(1e9, 0)
+		s.look(at, length, nil, nil)
+		s.now = []stall{{limit: sample.Limit{Kind: sample.LimitStandstill, Of: "db"}}}
+		if told := s.take(at.Add(stands)); len(told) != 1 {
+			t.Errorf("looks every %v: not told after %v", length, stands)
+		}
+		if told := s.take(at.Add(stands + time.Second)); len(told) != 0 {
+			t.Errorf("looks every %v: told after %v", length, stands+time.Second)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func (w *watcher) run(ctx context.Context) {
 // sample is what was seen since the last one.
 func (w *watcher) sample(now time.Time) detect.Sample {
 	s := w.gather.take(now)
-	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.cgroupLimits.take(), w.stalls.take())
+	s.Limits = slices.Concat(s.Limits, w.faults.since(), w.cgroupLimits.take(), w.stalls.take(now))
 	return s
 }
 
