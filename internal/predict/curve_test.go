@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -260,5 +261,27 @@ func TestUsed(t *testing.T) {
 	want := []Event{read, added, ev[3], ev[5], written, ev[7], ev[9]}
 	if got := tr.Used(); !slices.Equal(got.Events, want) || len(tr.Events) != 10 {
 		t.Errorf("%+v, want %+v", got.Events, want)
+	}
+}
+
+// Totals that lack those who asked are not divided by: nothing is said to be a hit for it,
+// and no figure is infinite.
+func TestTotalsThatLackReaders(t *testing.T) {
+	const room, n = 4096, 30_000
+	trace, act, now := run(uniform(3*room), 3*room, room, n)
+	for name, asked := range map[string][]Total{
+		"none": {{0, 0}, {30_000, 0}, {60_000, 0}}, "few": {{0, 0}, {30_000, n / 40}, {60_000, n / 20}}, "the first half": {{0, 0}, {30_000, n / 2}, {60_000, n / 2}},
+	} {
+		trace.Asked = asked
+		c, err := Work(trace, Setting{Memory: room * PageSize, Cache: room * PageSize, Room: room * PageSize, Active: act}, Sizes(room*PageSize, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(c.Now-now) > 0.02 || c.Asked < 0.9*n/60 {
+			t.Errorf("%s: hit ratio %.3f of %.0f pages a second, really %.3f of %d", name, c.Now, c.Asked, now, n/60)
+		}
+		if _, err := json.Marshal(c); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -74,7 +74,7 @@ func (t *Trace) prepare(room int, s Setting) *played {
 	p := &played{Trace: t, over: t.readOver(), whole: t.whole(), host: s.Host, lists: s.Lists, fresh: make([]bool, t.Pages), act: s.Active, steps: make([]step, 0, len(t.Events))}
 	met, used := make([]bool, t.Pages), make([]bool, t.Pages)
 	var gone []uint32
-	came := 0
+	came, distinct, last := 0, 0.0, make([]int, t.Pages)
 	length := max(1, uint32(t.Length.Milliseconds()))
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -104,6 +104,10 @@ func (t *Trace) prepare(room int, s Setting) *played {
 		case Read:
 			what = readOther
 			if e.Asked {
+				if block >= blocks/2 && last[e.Page] != block {
+					last[e.Page] = block
+					distinct++
+				}
 				p.asked[block][groupOf(e.Page)]++
 				if what = readAsked; p.fresh[e.Page] && !used[e.Page] {
 					what = readUnknown
@@ -131,8 +135,22 @@ func (t *Trace) prepare(room int, s Setting) *played {
 			from, to := float64(b)*float64(length)/blocks, float64(b+1)*float64(length)/blocks
 			p.exact[b] = (t.askedBy(to) - t.askedBy(from)) / float64(t.Scale)
 		}
+		if !tellsAll(p.exact, distinct) {
+			p.exact = nil
+		}
 	}
 	return p
+}
+
+// tellsAll tells whether totals can be all that was asked for: they cannot where they are
+// fewer than the pages that were, each counted once in each block of the later half, beyond
+// what is due to the choice of the watched ones. Then some who asked were not counted.
+func tellsAll(exact *[blocks]float64, distinct float64) bool {
+	all := 0.0
+	for b := blocks / 2; b < blocks; b++ {
+		all += exact[b]
+	}
+	return all > 0 && all >= distinct-4*math.Sqrt(distinct)
 }
 
 // pages is how many a cache may have at most.

@@ -397,3 +397,11 @@ int COUNTING(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	}
 	return 0;
 }
+
+/* The program runs in the thread that ends. */
+SEC("tp_btf/sched_process_exit")
+int COUNTING(on_end, struct task_struct *task)
+{
+	ends(task);
+	return 0;
+}

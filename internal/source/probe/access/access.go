@@ -41,7 +41,7 @@ type Event struct {
 
 // Process is what the threads of a process that read files did.
 type Process struct {
-	Asked   uint64        // pages of 4 KiB that they asked for, watched or not; up to 63 of the kernel's for each thread are not told yet
+	Asked   uint64        // pages of 4 KiB that they asked for, watched or not; up to 63 of the kernel's for each thread that lives are not told yet
 	Calls   uint64        // that asked for them, likewise; before Linux 6.12 a call is one of at most 15 folios
 	Worked  time.Duration // that they ran, in the kernel, for pages that were missed, likewise
 	Blocked time.Duration // that they waited for I/O, added up
@@ -141,6 +141,7 @@ func Open(h *host.Host, shift int) (p *Probe, err error) {
 		{Name: "on_delete", Tracepoint: "mm_filemap_delete_from_page_cache"},
 		{Name: "on_dirty", Tracepoint: "writeback_dirty_folio", Former: "writeback_dirty_page"},
 		{Name: "on_switch", Tracepoint: "sched_switch"},
+		{Name: "on_end", Tracepoint: "sched_process_exit"},
 	}, []bpf.Capability{reads(), mapped(), demand()}, map[string]any{"shift": uint32(shift)})
 	if err != nil {
 		return nil, fmt.Errorf("opening the access probe: %w", err)
@@ -234,7 +235,7 @@ type Wait struct {
 	Calls uint64
 }
 
-// Waits are the read calls so far that had to wait, but for the last of each thread.
+// Waits are the read calls so far that had to wait, but for the last of each thread that lives.
 func (p *Probe) Waits() (all []Wait, err error) {
 	err = bpf.Each(p.probe.Map("waits"), func(key accessWaitKey, n uint64) {
 		const hit, cycle = 0x8000, 0x4000 // HIT and CYCLE of the program

@@ -132,9 +132,9 @@ const (
 	accessProgOnAdd                  = "on_add"
 	accessProgOnDelete               = "on_delete"
 	accessProgOnDirty                = "on_dirty"
+	accessProgOnEnd                  = "on_end"
 	accessProgOnFault                = "on_fault"
 	accessProgOnGetPages             = "on_get_pages"
-	accessProgOnGone                 = "on_gone"
 	accessProgOnSwitch               = "on_switch"
 	accessProgOnSyncReadahead        = "on_sync_readahead"
 	accessProgSyncReadahead          = "sync_readahead"
@@ -217,9 +217,9 @@ type accessProgramSpecs struct {
 	OnAdd                  *ebpf.ProgramSpec `ebpf:"on_add"`
 	OnDelete               *ebpf.ProgramSpec `ebpf:"on_delete"`
 	OnDirty                *ebpf.ProgramSpec `ebpf:"on_dirty"`
+	OnEnd                  *ebpf.ProgramSpec `ebpf:"on_end"`
 	OnFault                *ebpf.ProgramSpec `ebpf:"on_fault"`
 	OnGetPages             *ebpf.ProgramSpec `ebpf:"on_get_pages"`
-	OnGone                 *ebpf.ProgramSpec `ebpf:"on_gone"`
 	OnSwitch               *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnSyncReadahead        *ebpf.ProgramSpec `ebpf:"on_sync_readahead"`
 	SyncReadahead          *ebpf.ProgramSpec `ebpf:"sync_readahead"`
@@ -345,9 +345,9 @@ type accessPrograms struct {
 	OnAdd                  *ebpf.Program `ebpf:"on_add"`
 	OnDelete               *ebpf.Program `ebpf:"on_delete"`
 	OnDirty                *ebpf.Program `ebpf:"on_dirty"`
+	OnEnd                  *ebpf.Program `ebpf:"on_end"`
 	OnFault                *ebpf.Program `ebpf:"on_fault"`
 	OnGetPages             *ebpf.Program `ebpf:"on_get_pages"`
-	OnGone                 *ebpf.Program `ebpf:"on_gone"`
 	OnSwitch               *ebpf.Program `ebpf:"on_switch"`
 	OnSyncReadahead        *ebpf.Program `ebpf:"on_sync_readahead"`
 	SyncReadahead          *ebpf.Program `ebpf:"sync_readahead"`
@@ -375,9 +375,9 @@ func (p *accessPrograms) Close() error {
 		p.OnAdd,
 		p.OnDelete,
 		p.OnDirty,
+		p.OnEnd,
 		p.OnFault,
 		p.OnGetPages,
-		p.OnGone,
 		p.OnSwitch,
 		p.OnSyncReadahead,
 		p.SyncReadahead,

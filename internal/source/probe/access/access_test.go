@@ -229,6 +229,40 @@ func TestThin(t *testing.T) {
 	}
 }
 
+// Threads that end are counted, however little they asked for.
+func TestThreadsThatEnd(t *testing.T) {
+	bpftest.Root(t)
+	const threads, pages = 200, 10
+	path := fileOf(t, 2*pages)
+	readAll(t, path, pageBytes, 1)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, _, asked := watch(t, 3, bpftest.ID(t, path), func() {
+		for range threads {
+			ended := make(chan bool)
+			go func() {
+				defer close(ended)
+				runtime.LockOSThread() // and is not unlocked: the thread ends
+				buf := make([]byte, pageBytes)
+				for i := range pages {
+					if _, err := f.ReadAt(buf, int64(2*i*pageBytes)); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			<-ended
+		}
+		time.Sleep(100 * time.Millisecond) // until the last ones have ended
+	})
+	// the process's first thread may be one of them, and does not end
+	if least := uint64((threads - 1) * pages * PerPage()); asked < least || asked > least+uint64(100*PerPage()) {
+		t.Errorf("%d pages asked for, want %d", asked, least)
+	}
+}
+
 // What a thread waits for its pages is counted.
 func TestBlocked(t *testing.T) {
 	bpftest.Root(t)

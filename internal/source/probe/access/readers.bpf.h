@@ -127,8 +127,6 @@ u64 lost_events, lost_tasks, lost_processes, lost_waits, long_ranges;
 static const struct process new_process;
 static const struct reader new_reader;
 
-FORGETS(readers)
-
 static __always_inline u64 file_hash(u64 ino, u32 dev)
 {
 	return (ino + ((u64)dev << 40)) * 0x9E3779B97F4A7C15ULL;
@@ -371,6 +369,22 @@ static __always_inline void begin_read(struct reader *t)
 		count_wait(t->missing + late, t->missing ? 0 : HIT);
 	t->late = 0;
 	t->missing = t->missed_at ? end_miss(t) : 0;
+}
+
+/* A thread ends: what it holds is counted, be it little. The row goes then where it must be deleted. */
+static __always_inline void ends(struct task_struct *task)
+{
+	struct reader *t;
+
+	leave_seat(task);
+	t = task_row(&readers, task);
+	if (!t)
+		return;
+	if (t->missing | t->late)
+		count_wait(t->missing + t->late, t->missing ? 0 : HIT);
+	if (t->at.asked | t->at.calls | t->at.worked)
+		count_asked(&t->at);
+	forget_task(&readers, task);
 }
 
 #define UNINTERRUPTIBLE 2 /* TASK_UNINTERRUPTIBLE */
