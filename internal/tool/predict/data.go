@@ -87,6 +87,9 @@ func (o *Observer) Predict(asks []Ask) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r := p.Reading; r != nil && r.ended > mostEnded {
+		p.Notes = append(p.Notes, fmt.Sprintf("how much faster reading gets is not known: %s of the waiting was of processes that have ended, and what they ran is not known", percent(r.ended)))
+	}
 	asked := p.targets(asks, machine.Memory)
 	if seen := uint64(len(o.events)); losses.Events*10 > seen {
 		p.Advice = []string{fmt.Sprintf("Cannot tell: %d of %d accesses to watched pages were lost, because iocause got no CPU. Try again while the machine is less busy.", losses.Events, losses.Events+seen)}

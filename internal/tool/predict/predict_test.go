@@ -14,6 +14,7 @@ import (
 
 	"iocause/internal/host"
 	"iocause/internal/predict"
+	"iocause/internal/source/probe/access"
 )
 
 const gib = 1 << 30
@@ -260,5 +261,39 @@ func TestFasterWithoutMisses(t *testing.T) {
 	s, ok = p.Faster(&predict.Point{Saved: predict.Share{Value: 1, Low: 1, High: 1}})
 	if want := 10 / 0.2; !ok || math.Abs(s.Value-want) > 1e-6*want {
 		t.Errorf("one thread: %+v, want %g", s, want)
+	}
+}
+
+// Of processes that have ended only the waiting is known: no speed is told where that is
+// much of it, be it that another process has the number now.
+func TestProcessesThatEnded(t *testing.T) {
+	root := t.TempDir()
+	stat := func(pid, threads, user, start int) {
+		dir := filepath.Join(root, "proc", fmt.Sprint(pid))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "stat", fmt.Sprintf("%d (x) S 1 1 1 0 -1 0 0 0 0 0 %d 0 0 0 20 0 %d 0 %d 0 0\n", pid, user, threads, start))
+	}
+	stat(1, 4, 1000, 50)
+	stat(2, 1, 700, 60)
+	o := &Observer{host: host.Tree(root, time.Now), before: map[int]work{1: {start: "50", threads: 4}, 2: {start: "60"}, 3: {start: "70"}}}
+	all := map[int]access.Process{1: {Blocked: 20 * time.Second, Threads: 100}, 2: {Blocked: 10 * time.Second, Threads: 1}, 3: {Blocked: time.Second, Threads: 1}}
+	is := map[int]bool{1: true, 2: true, 3: true}
+	p := curve()
+	p.Reading = o.worked(is, all)
+	if r := p.Reading; r.Threads != 5 || r.User != 17 || r.Blocked != 31 {
+		t.Errorf("%+v", r)
+	}
+	if _, ok := p.Faster(&p.Curve.Points[3]); !ok {
+		t.Error("no speed, though a thirtieth of the waiting alone is of one that ended")
+	}
+	stat(2, 1, 700, 80) // another one
+	p.Reading = o.worked(is, all)
+	if r := p.Reading; r.Threads != 4 || r.User != 10 || r.Blocked != 31 {
+		t.Errorf("%+v", r)
+	}
+	if s, ok := p.Faster(&p.Curve.Points[3]); ok {
+		t.Errorf("%+v, though a third of the waiting is of processes that ended", s)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // Times are of all of their threads together.
 type Reading struct {
 	Processes int     `json:"processes"`
-	Threads   int     `json:"threads"`
+	Threads   int     `json:"threads"`         // that there were at once, of the processes that live
 	Blocked   float64 `json:"blocked_seconds"` // waiting for I/O
 	Queued    float64 `json:"queued_seconds"`  // waiting for a processor
 	User      float64 `json:"user_seconds"`
@@ -40,15 +40,22 @@ type Reading struct {
 	cycles                         []predict.Waited // of some of those that missed nothing and kept it: to the next one, shortest first
 	late                           []predict.Waited // calls that missed nothing and lost the processor
 	hits                           []float64        // s that calls took that read a cached page of theirs, fastest first
+	ended                          float64          // share of blocked_seconds of processes that have ended: what they ran is not known
 }
 
 // work is what a process has done so far.
-type work struct{ user, system, queued, calls float64 }
+type work struct {
+	start                       string // when it began; "": it had ended
+	user, system, queued, calls float64
+	threads                     int
+}
 
 // workOf reads it from /proc/PID; what cannot be read is 0.
 func workOf(h *host.Host, pid int) (w work) {
-	const user, system, tick = 11, 12, 0.01 // fields behind the name; USER_HZ is 100
-	if f, err := h.StatFields(pid); err == nil {
+	const user, system, threads, tick = 11, 12, 17, 0.01 // fields behind the name; USER_HZ is 100
+	if f, err := h.StatFields(pid); err == nil && len(f) > host.StatStart {
+		w.start = f[host.StatStart]
+		w.threads, _ = strconv.Atoi(f[threads])
 		a, _ := strconv.ParseUint(f[user], 10, 64)
 		b, _ := strconv.ParseUint(f[system], 10, 64)
 		w.user, w.system = float64(a)*tick, float64(b)*tick
@@ -80,19 +87,7 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 			is[int(e.pid)] = true
 		}
 	}
-	r := &Reading{Processes: len(is)}
-	for pid := range is {
-		now, was := workOf(o.host, pid), o.before[pid]
-		r.Threads += all[pid].Threads
-		r.Pages += float64(all[pid].Asked)
-		r.Asking += float64(all[pid].Calls)
-		r.Blocked += all[pid].Blocked.Seconds()
-		r.Worked += all[pid].Worked.Seconds()
-		r.Queued += max(0, now.queued-was.queued)
-		r.User += max(0, now.user-was.user)
-		r.System += max(0, now.system-was.system)
-		r.Calls += max(0, now.calls-was.calls)
-	}
+	r := o.worked(is, all)
 	there := r.takeHits(o.hits, costOfHits())
 	r.takeOwn(o.own(all, there))
 	if r.hits = o.timeHits(chosen, there); len(r.hits) > 0 {
@@ -121,6 +116,39 @@ func (o *Observer) reading(chosen func(int, string) bool) *Reading {
 	predict.SortWaits(r.cycles)
 	return r
 }
+
+// worked adds up what processes have done since they were first seen. Of one that has
+// ended, and whose number may be another's now, only that is known which was counted as it
+// read.
+func (o *Observer) worked(is map[int]bool, all map[int]access.Process) *Reading {
+	r, ended := &Reading{Processes: len(is)}, 0.0
+	for pid := range is {
+		now, was, read := workOf(o.host, pid), o.before[pid], all[pid]
+		r.Pages += float64(read.Asked)
+		r.Asking += float64(read.Calls)
+		r.Blocked += read.Blocked.Seconds()
+		r.Worked += read.Worked.Seconds()
+		if now.start == "" || now.start != was.start {
+			ended += read.Blocked.Seconds()
+			continue
+		}
+		r.Threads += min(read.Threads, max(now.threads, was.threads)) // some may have followed others
+		r.Queued += max(0, now.queued-was.queued)
+		r.User += max(0, now.user-was.user)
+		r.System += max(0, now.system-was.system)
+		r.Calls += max(0, now.calls-was.calls)
+	}
+	if r.Blocked > 0 {
+		r.ended = ended / r.Blocked
+	}
+	return r
+}
+
+// mostEnded is the share of the waiting that may be of processes that have ended.
+const mostEnded = 0.1
+
+// known tells whether it is known what those did who read, beside waiting for it.
+func (r *Reading) known() bool { return r != nil && r.Threads > 0 && r.ended <= mostEnded }
 
 // takeHits takes what reads of cached pages cost here, without the programs and with them
 // attached and stopped, and tells what their being there adds to a call.
@@ -190,7 +218,7 @@ func (p *Prediction) times() *predict.Reads {
 // had nothing to do. Both ends leave room for what the disk does at other times.
 func (p *Prediction) Faster(x *predict.Point) (s predict.Share, ok bool) {
 	r := p.Reading
-	if r == nil || r.Threads == 0 || r.Blocked <= 0 || p.Curve.Disk <= 0 {
+	if !r.known() || r.Blocked <= 0 || p.Curve.Disk <= 0 {
 		return s, false
 	}
 	busy, work := r.Blocked+r.Queued+r.User+r.System, r.User+r.System
@@ -293,7 +321,7 @@ const lighter = 0.4
 // calls, only for its own part of that; and it costs the kernel what a miss does.
 func (p *Prediction) direct() (s predict.Share, ok bool) {
 	r := p.Reading
-	if r.Blocked <= 0 || r.Waiting < 1 || r.Asking < r.Waiting || r.Asking == 0 {
+	if !r.known() || r.Blocked <= 0 || r.Waiting < 1 || r.Asking < r.Waiting || r.Asking == 0 {
 		return s, false
 	}
 	busy := r.Blocked + r.Queued + r.User + r.System
