@@ -30,8 +30,9 @@ const (
 	marked // who uses it has the next ones read ahead
 )
 
+// newHeld has room for one page at least: without any, nothing could be let go for the next.
 func newHeld(pages, room, scale int) held {
-	return held{room: room, scale: scale, state: make([]uint8, pages), at: make([]uint32, pages)}
+	return held{room: max(1, room), scale: scale, state: make([]uint8, pages), at: make([]uint32, pages)}
 }
 
 func (h *held) pages() *held { return h }

@@ -285,3 +285,28 @@ func TestTotalsThatLackReaders(t *testing.T) {
 		}
 	}
 }
+
+// Where the cache is smaller than what one watched page stands for, it holds one.
+func TestWithoutACache(t *testing.T) {
+	trace, _, _ := run(uniform(1000), 1000, 500, 1000)
+	for _, lists := range []Lists{TwoLists, MGLRU, MGLRUSince614} {
+		s := Setting{Memory: 1000 * PageSize, Room: 1000 * PageSize, Lists: lists}
+		c, err := Work(trace, s, Sizes(s.Memory, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan Point)
+		go func() {
+			x, _ := c.Without(trace, trace, s, s.Room/2)
+			done <- x
+		}()
+		select {
+		case x := <-done:
+			if !(x.Hit >= 0 && x.Hit <= 1) {
+				t.Errorf("lists %d: %+v", lists, x)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("lists %d: it does not end", lists)
+		}
+	}
+}
