@@ -133,3 +133,28 @@ func TestKeptFree(t *testing.T) {
 		}
 	}
 }
+
+// What is kept of what processes asked for is bounded, however long they are watched, and
+// is what they asked for.
+func TestTotalsAreBounded(t *testing.T) {
+	const times = 10_000
+	o := &Observer{asked: map[int][]predict.Total{1: {{}}, 2: {{}}}}
+	for i := range uint32(times) {
+		o.asked[1] = keepTotal(o.asked[1], predict.Total{At: 250 * (i + 1), Pages: uint64(min(i, 3))})
+		o.asked[2] = keepTotal(o.asked[2], predict.Total{At: 250 * (i + 1), Pages: uint64(10 * (i + 1))})
+	}
+	if idle, busy := len(o.asked[1]), len(o.asked[2]); idle > 6 || busy > mostTotals {
+		t.Errorf("%d totals of a process that asks for nothing, %d of one that does", idle, busy)
+	}
+	for pid, want := range map[int32]uint64{1: 3, 2: 10 * times} {
+		all := o.totals(map[int32]bool{pid: true})
+		if last := all[len(all)-1]; all[0] != (predict.Total{}) || last != (predict.Total{At: 250 * times, Pages: want}) {
+			t.Errorf("process %d: from %+v to %+v", pid, all[0], last)
+		}
+	}
+	for i, x := range o.totals(map[int32]bool{1: true, 2: true}) {
+		if n := float64(x.At) / 25; float64(x.Pages) > n+3 || float64(x.Pages) < n-float64(10*times)/(mostTotals/2) {
+			t.Fatalf("total %d: %+v, want about %.0f pages", i, x, n)
+		}
+	}
+}

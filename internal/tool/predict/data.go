@@ -4,6 +4,7 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -202,34 +203,21 @@ func (o *Observer) trace(p *Place, of selection, length time.Duration) (t *predi
 }
 
 // totals adds up what processes asked for.
-func (o *Observer) totals(readers map[int32]bool) []predict.Total {
-	sum := map[uint32]uint64{}
-	var times []uint32
+func (o *Observer) totals(readers map[int32]bool) (all []predict.Total) {
+	more := map[uint32]uint64{} // by time
 	for pid := range readers {
+		before := uint64(0)
 		for _, x := range o.asked[int(pid)] {
-			if _, ok := sum[x.At]; !ok {
-				sum[x.At] = 0
-				times = append(times, x.At)
-			}
+			more[x.At] += x.Pages - before
+			before = x.Pages
 		}
 	}
-	slices.Sort(times)
-	for pid := range readers {
-		list, at := o.asked[int(pid)], 0
-		for _, t := range times {
-			for at+1 < len(list) && list[at+1].At <= t {
-				at++
-			}
-			if len(list) > 0 && list[at].At <= t {
-				sum[t] += list[at].Pages
-			}
-		}
+	sum := uint64(0)
+	for _, at := range slices.Sorted(maps.Keys(more)) {
+		sum += more[at]
+		all = append(all, predict.Total{At: at, Pages: sum})
 	}
-	var out []predict.Total
-	for _, t := range times {
-		out = append(out, predict.Total{At: t, Pages: sum[t]})
-	}
-	return out
+	return all
 }
 
 // lost says what is missing of the figures.

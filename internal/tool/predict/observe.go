@@ -147,9 +147,28 @@ func (o *Observer) readers() error {
 			o.comm(pid)
 			o.asked[pid] = []predict.Total{{}}
 		}
-		o.asked[pid] = append(o.asked[pid], predict.Total{At: at, Pages: p.Asked})
+		o.asked[pid] = keepTotal(o.asked[pid], predict.Total{At: at, Pages: p.Asked})
 	}
 	return err
+}
+
+// mostTotals are kept of each process; a block of the window has dozens of them.
+const mostTotals = 1024
+
+// keepTotal adds what a process has asked for. While it asks for nothing, only the first
+// and the last total say anything; of very many, each second one says enough.
+func keepTotal(l []predict.Total, x predict.Total) []predict.Total {
+	if n := len(l); n > 1 && l[n-1].Pages == x.Pages && l[n-2].Pages == x.Pages {
+		l[n-1].At = x.At
+		return l
+	}
+	if len(l) >= mostTotals {
+		for i := range len(l) / 2 {
+			l[i] = l[2*i]
+		}
+		l = l[:len(l)/2]
+	}
+	return append(l, x)
 }
 
 // take keeps an event.
