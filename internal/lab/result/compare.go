@@ -116,14 +116,15 @@ func mean(v []float64) (m float64) {
 // judge names the differences that go with a slower rate.
 func (r *Comparison) judge() {
 	var evidence []diagnose.Evidence
-	known, worst := false, 0.0
+	known, faster, worst := false, false, 0.0
 	for _, f := range r.Figures {
 		if f.Name != "rate" || f.Low == nil {
 			continue
 		}
 		known = true
-		loss := math.Abs(f.A-f.B) / max(f.A, f.B)
-		if *f.Low <= 1 && *f.High >= 1 || loss < leastChange || math.IsNaN(loss) {
+		loss := 1 - f.B/f.A // below 0 where B is faster
+		faster = faster || *f.Low > 1 && -loss >= leastChange
+		if *f.High >= 1 || loss < leastChange || math.IsNaN(loss) {
 			continue
 		}
 		worst = max(worst, loss)
@@ -138,8 +139,10 @@ func (r *Comparison) judge() {
 	switch {
 	case !known:
 		missing = fmt.Sprintf("%d repeats of each side (lab run --repeat)", lab.LeastRepeats)
+	case len(evidence) == 0 && faster:
+		missing = "a rate that is at least 5 % lower in B, with an interval of B/A below 1: B is faster; compare the other way round, B with A"
 	case len(evidence) == 0:
-		missing = "a rate that differs by at least 5 %, with an interval of B/A that excludes 1"
+		missing = "a rate that is at least 5 % lower in B, with an interval of B/A below 1"
 	case len(r.Differences) == 0:
 		missing = "a difference between the hosts' fingerprints"
 	}
