@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -87,17 +86,10 @@ func (e *Env) Scratch() string { return e.scratch }
 
 // SetFile writes a value to a file of /proc or /sys; what it held comes back at the end.
 func (e *Env) SetFile(path, value string) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("keep the old value: %w", err)
-	}
-	if err := e.journal.add(record{Kind: "file", Path: path, Value: string(bytes.TrimSpace(old))}); err != nil {
+	if _, err := e.journal.keep(e.host, path, func(string) bool { return true }); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, []byte(value), 0); err != nil {
-		return fmt.Errorf("set %s to %q: %w", path, value, err)
-	}
-	return nil
+	return writeSetting(path, value)
 }
 
 // Sysctl sets one setting, named as in sysctl(8).
@@ -108,22 +100,22 @@ func (e *Env) Sysctl(name, value string) error {
 		// bytes refuse a zero that is written back: what restores a zero is
 		// the old ratio.
 		ratio := e.host.Proc("sys/vm", strings.Replace(strings.TrimPrefix(name, "vm."), "bytes", "ratio", 1))
-		old, err := os.ReadFile(ratio)
+		kept, err := e.journal.keep(e.host, ratio, func(old string) bool { return old != "0" })
 		if err != nil {
-			return fmt.Errorf("keep the old ratio: %w", err)
+			return err
 		}
-		if v := string(bytes.TrimSpace(old)); v != "0" {
-			if err := e.journal.add(record{Kind: "file", Path: ratio, Value: v}); err != nil {
-				return err
-			}
-			path := e.host.Proc("sys/vm", strings.TrimPrefix(name, "vm."))
-			if err := os.WriteFile(path, []byte(value), 0); err != nil {
-				return fmt.Errorf("set %s to %q: %w", name, value, err)
-			}
-			return nil
+		if kept {
+			return writeSetting(e.host.Proc("sys/vm", strings.TrimPrefix(name, "vm.")), value)
 		}
 	}
 	return e.SetFile(e.host.Proc("sys", strings.ReplaceAll(name, ".", "/")), value)
+}
+
+func writeSetting(path, value string) error {
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		return fmt.Errorf("set %s to %q: %w", path, value, err)
+	}
+	return nil
 }
 
 // ReadAhead sets a whole device's read-ahead, in KiB.
