@@ -515,3 +515,79 @@ func TestSlowDisk(t *testing.T) {
 	}
 	gone(t, e.host.Sys("block", disk.Device, "loop/backing_file"), e.Scratch())
 }
+
+// Two runs at once do not set the same: else what the one set would come back at the end of
+// the other.
+func TestSettingsOfTwoRuns(t *testing.T) {
+	state, dir := filepath.Join(t.TempDir(), "state"), t.TempDir()
+	set := func(name, value string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bytes, ratio, other := set("dirty_bytes", "0"), set("dirty_ratio", "20"), set("swappiness", "60")
+	one, two := testEnv(t, state), testEnv(t, state)
+	if err := one.SetFile(ratio, "5"); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.SetFile(ratio, "7"); err != nil {
+		t.Errorf("its own setting: %v", err)
+	}
+	for _, path := range []string{ratio, bytes} {
+		if err := two.SetFile(path, "1"); err == nil || !strings.Contains(err.Error(), "set by another run") {
+			t.Errorf("%s, which another run has set: %v", path, err)
+		}
+	}
+	if err := two.SetFile(other, "1"); err != nil {
+		t.Errorf("what no other run has set: %v", err)
+	}
+	if err := one.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := two.SetFile(ratio, "9"); err != nil {
+		t.Errorf("after that run: %v", err)
+	}
+	if err := two.Close(); err != nil {
+		t.Error(err)
+	}
+	for path, want := range map[string]string{ratio: "20", bytes: "0", other: "60"} {
+		if got := read(t, path); got != want {
+			t.Errorf("%s is %s at the end, was %s", path, got, want)
+		}
+	}
+}
+
+// A load does not write below a file system that is mounted, and does once it is not.
+func TestMountedDeviceIsSpared(t *testing.T) {
+	need(t, "root", "loop")
+	e := testEnv(t, filepath.Join(t.TempDir(), "state"))
+	disk, err := e.Loop("spared", 32<<20, "ext4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(e.Scratch(), "spared.img")
+	device := "/dev/" + disk.Device
+	unix.Sync()
+	before, err := os.ReadFile(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func() error {
+		_, err := load.Run(t.Context(), load.Spec{Kind: "direct-write", Path: device, Order: load.Once, Passes: 1, Size: 1 << 20, Keep: true}, nil)
+		return err
+	}
+	if err := write(); !errors.Is(err, load.ErrInUse) {
+		t.Errorf("written below a file system that is mounted: %v", err)
+	}
+	if after, err := os.ReadFile(image); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the device has changed, %v", err)
+	}
+	if err := unmount(disk.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(); err != nil {
+		t.Errorf("a device that is not in use: %v", err)
+	}
+}

@@ -56,7 +56,7 @@ type Probe struct {
 }
 
 // ErrInUse says that a device is mounted or otherwise in use.
-var ErrInUse = errors.New("the device is mounted or in use by another program; unmount it, or probe a directory on it")
+var ErrInUse = errors.New("the device is mounted or in use by another program; unmount it, or name a file or a directory on it")
 
 // NewProbeFile makes a file without a name in dir, so that nothing is left of
 // it whatever happens, fills it with size bytes that do not compress and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +25,9 @@ func openTarget(spec *Spec, k *kind) (*target, error) {
 	if spec.Path == "" {
 		t.size = max(t.size, int64(spec.BlockSize))
 		return t, nil
+	}
+	if err := t.spare(); err != nil {
+		return nil, err
 	}
 	if err := t.ensureFile(); err != nil {
 		return nil, err
@@ -50,6 +54,41 @@ func openTarget(spec *Spec, k *kind) (*target, error) {
 		}
 	}
 	return t, nil
+}
+
+// spare refuses to write to a device that is mounted or belongs to another one.
+func (t *target) spare() error {
+	var paths []string
+	if t.kind.write {
+		paths = append(paths, t.spec.Path)
+	}
+	if t.spec.To != "" {
+		paths = append(paths, t.spec.To)
+	}
+	for _, path := range paths {
+		if st, err := os.Stat(path); err != nil || st.Mode()&os.ModeType != os.ModeDevice {
+			continue // no block device: it is made, or fails where it is opened
+		}
+		if err := openAlone(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openAlone opens a device exclusively for a moment: loads of several processes may share it.
+func openAlone(path string) (err error) {
+	for range 10 {
+		var fd int
+		if fd, err = unix.Open(path, unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0); err == nil {
+			return unix.Close(fd)
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("open %s to write: %w", path, err)
+		}
+		time.Sleep(20 * time.Millisecond) // another load may be just here
+	}
+	return fmt.Errorf("open %s to write: %w", path, ErrInUse)
 }
 
 // ensureFile makes a missing file and finds out the region's size.
