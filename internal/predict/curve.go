@@ -68,7 +68,7 @@ type Curve struct {
 	Early     Share   `json:"-"`               // hit ratio in the first part of the time that is judged, and its range over time
 	Wanders   float64 `json:"hit_ratio_range"` // how far apart the hit ratio of parts of the window is
 	Distinct  float64 `json:"distinct_bytes"`  // different pages that were used in the window
-	Elsewhere float64 `json:"-"`               // bytes that were cached when the trace began beyond what this cache has, at least: pages of other cgroups
+	Elsewhere float64 `json:"-"`               // bytes that are cached when the trace ends beyond what this cache has then, at least: pages of other cgroups
 	around    *around // where what is read ahead is simulated
 	lags      bool    // which rule of the kernel's was found to hold: follow
 	near      float64 // share of what is asked for that was asked for just before
@@ -111,7 +111,7 @@ func Work(t *Trace, s Setting, sizes []int64) (*Curve, error) {
 	missed, _ := now.missing()
 	c := &Curve{Now: 1 - missed, Disk: disk * scale / seconds, Used: now.used() * scale / seconds, Asked: now.all() * scale / seconds, Sampled: len(t.Events), Pages: t.Pages, Scale: t.Scale,
 		Distinct: float64(t.Pages) * scale * PageSize, Wanders: now.wanders()}
-	if n := float64(len(p.began)); !s.Host {
+	if n := float64(t.left()); !s.Host {
 		c.Elsewhere = max(0, (n-4*math.Sqrt(n))*scale*PageSize-float64(s.Cache))
 	}
 	taken := s.Memory - s.Room

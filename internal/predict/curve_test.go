@@ -310,3 +310,26 @@ func TestWithoutACache(t *testing.T) {
 		}
 	}
 }
+
+// A cache that became smaller in the window is not another's.
+func TestShrunkCacheIsItsOwn(t *testing.T) {
+	const pages, left = 3000, 1000
+	trace := &Trace{Pages: pages, Scale: 1, Length: time.Minute}
+	for i := range pages {
+		trace.Events = append(trace.Events, Event{Page: uint32(i), At: uint32(i * 20), Kind: Read, Asked: true})
+	}
+	s := Setting{Memory: pages * PageSize, Cache: left * PageSize, Room: pages * PageSize}
+	for name, gone := range map[string]int{"evicted": pages - left, "all there": 0} {
+		for i := range gone {
+			trace.Events = append(trace.Events, Event{Page: uint32(i), At: 59_999, Kind: Evicted})
+		}
+		c, err := Work(trace, s, []int64{s.Memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trace.Events = trace.Events[:pages]
+		if has := c.Elsewhere > 0; has != (gone == 0) {
+			t.Errorf("%s: %.0f pages are another's", name, c.Elsewhere/PageSize)
+		}
+	}
+}

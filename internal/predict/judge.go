@@ -63,6 +63,21 @@ func (t *Trace) Uses() (reads, faults int) {
 	return reads, faults
 }
 
+// left is how many of the watched pages are cached at the end.
+func (t *Trace) left() (n int) {
+	in := make([]bool, t.Pages)
+	for i := range t.Events {
+		e := &t.Events[i]
+		in[e.Page] = e.Kind != Evicted && e.Kind != Dropped
+	}
+	for _, is := range in {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
 // Dropped is the share of the watched pages that left the cache otherwise than by
 // reclaim, and did not come back.
 func (t *Trace) Dropped() float64 {
