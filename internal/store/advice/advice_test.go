@@ -80,14 +80,19 @@ func TestLeast(t *testing.T) {
 		{[]Change{{What: v2, From: "254:0 rbps=max wbps=max riops=300 wiops=9", To: "254:0 rbps=max wbps=max riops=1200 wiops=9"}}, 4},
 		{[]Change{{What: v2, From: "254:0 rbps=max wbps=max riops=300 wiops=max", To: "254:0 rbps=max wbps=max riops=max wiops=max"}}, 8},
 		{[]Change{{What: v1, From: "254:0 300", To: "254:0 600"}, {What: "/sys/fs/cgroup/memory/db/memory.limit_in_bytes", From: "1", To: "2"}}, 8},
+		{[]Change{{What: v2, From: "8:0 wbps=1000", To: "8:0 wbps=100"}}, 8},
 	} {
-		e := Entry{Low: 8, Changes: c.changes}
+		e := Entry{Cause: "cgroup-io-throttle", Low: 8, Changes: c.changes}
 		if got := e.Least(); got != c.want {
 			t.Errorf("%+v: at least %g, want %g", c.changes, got, c.want)
 		}
 	}
 	factor := 2.05
-	e := Entry{Low: 8, Changes: []Change{{What: v1, From: "254:0 300", To: "254:0 600"}}, Outcome: &Outcome{Factor: &factor}}
+	e := Entry{Cause: "noisy-neighbour", Low: 8, Changes: []Change{{What: v2, From: "8:0 wbps=1000", To: "8:0 wbps=2000"}}}
+	if got := e.Least(); got != 8 {
+		t.Errorf("a neighbour's limit: at least %g, want 8", got)
+	}
+	e = Entry{Cause: "cgroup-io-throttle", Low: 8, Changes: []Change{{What: v1, From: "254:0 300", To: "254:0 600"}}, Outcome: &Outcome{Factor: &factor}}
 	if off, ok := e.Error(); off != 0 || !ok {
 		t.Errorf("2.05 times as much is off by %g of twice the limit", off)
 	}

@@ -6,10 +6,15 @@ import (
 	"strings"
 )
 
+const ioThrottle = "cgroup-io-throttle" // the cause of diagnose
+
 // Least is by how many times as much the program does after what was changed, at least;
 // 0: not known. What was predicted is about a limit of I/O that holds nothing back any
 // more; one that was only raised lets through as many times as much as it is higher.
 func (e *Entry) Least() float64 {
+	if e.Cause != ioThrottle { // then it is a limit of somebody else
+		return e.Low
+	}
 	first, last := map[string]string{}, map[string]string{}
 	for _, c := range e.Changes { // oldest first
 		if _, ok := first[c.What]; !ok {
@@ -24,7 +29,7 @@ func (e *Entry) Least() float64 {
 			return e.Low // other things were changed, too
 		}
 		for what, limit := range before {
-			if then := after[what]; then > 0 && then != limit && (raised == 0 || then/limit < raised) {
+			if then := after[what]; then > limit && (raised == 0 || then/limit < raised) {
 				raised = then / limit
 			}
 		}
