@@ -77,6 +77,9 @@ func (c *Case) dirtyAdvice(limit, background, drain float64) []Advice {
 		return []Advice{twice}
 	}
 	larger := math.Exp2(math.Floor(math.Log2(dirtySmall * avail)))
+	if larger < worthRaising*limit { // a power of two below a tenth may be less than what there is
+		return []Advice{twice}
+	}
 	expect := "bursts up to about half the new limit go at the speed of memory; longer writes go at the speed of the device"
 	if dirtied, running := c.of(sample.CacheDirtied)*pageSize, c.w.Seconds()-c.victim.pause; dirtied > 0 && running > 0 && c.victim.waiters() <= 1 {
 		least := predict.Dirty{Rate: dirtied / running, Limit: limit, Background: background}.Limited(larger)
@@ -98,6 +101,9 @@ func (c *Case) dirtyAdvice(limit, background, drain float64) []Advice {
 // dirtySmall is the share of the available memory below which a limit of dirty pages
 // is small.
 const dirtySmall = 0.1
+
+// worthRaising is how many times the limit another one must be to be advised.
+const worthRaising = 1.5
 
 // dirtyFromProc judges by the level of dirty pages alone.
 func (c *Case) dirtyFromProc(dirty, freerun float64) Verdict {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -21,5 +22,30 @@ func TestDrainOfStackedDevices(t *testing.T) {
 	c = newCase(c.w, Target{Device: "loop1"})
 	if got := c.drainRate(); got != 84e6 {
 		t.Errorf("%g bytes/s of the device that is asked about, want 84e6", got)
+	}
+}
+
+// Who is told to raise the limit must get a higher one from the command to copy.
+func TestDirtyLimitIsRaised(t *testing.T) {
+	advised := 0
+	for avail := 1.0; avail <= 512; avail++ {
+		for share := 0.01; share < dirtySmall; share += 0.005 {
+			r := sample.NewRecorder(epoch)
+			r.Put(sample.MemAvailable, sample.Entity{}, avail*(1<<30), "test")
+			limit := share * avail * (1 << 30)
+			for _, a := range newCase(r.Window(epoch.Add(10*time.Second)), Target{}).dirtyAdvice(limit, limit/2, 1e8) {
+				if a.Command == "" {
+					continue
+				}
+				var to float64
+				if _, err := fmt.Sscanf(a.Command, "sysctl vm.dirty_bytes=%g", &to); err != nil || to < worthRaising*limit {
+					t.Fatalf("%g GiB available, limit %g: %q (%v)", avail, limit, a.Command, err)
+				}
+				advised++
+			}
+		}
+	}
+	if advised == 0 {
+		t.Error("no limit is raised")
 	}
 }
