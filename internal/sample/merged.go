@@ -35,6 +35,8 @@ func (w *Window) Merged(into map[int]int) *Window {
 				if s.Sum() > old.Sum() {
 					old.Points = slices.Clone(s.Points)
 				}
+			case metric == ProcProcessors || metric == ProcNice: // likewise, of a process
+				old.Points[len(old.Points)-1].Value = min(old.Last(), s.Last())
 			case kinds[metric] == Gauge:
 				old.Points[len(old.Points)-1].Value += s.Last()
 			default:

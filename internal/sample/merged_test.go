@@ -13,11 +13,13 @@ func TestMerged(t *testing.T) {
 		r.Put(WaitIO, e, v, "test")
 		r.Put(WaitThreads, e, v, "test")
 		r.Put(CacheLongest, e, v, "test")
+		r.Put(ProcProcessors, e, v, "test")
+		r.Put(ProcNice, e, v, "test")
 		r.PutHistogram(HistSize, e, Histogram{Sum: v, Counts: [48]uint64{1}}, "test")
 	}
 	w := r.Window(time.Unix(10, 0))
 	m := w.Merged(map[int]int{1: 2, 2: 2})
-	for metric, want := range map[Metric]float64{WaitIO: 8, WaitThreads: 8, CacheLongest: 5} {
+	for metric, want := range map[Metric]float64{WaitIO: 8, WaitThreads: 8, CacheLongest: 5, ProcProcessors: 3, ProcNice: 3} {
 		if got, _ := m.Sum(metric, Entity{PID: 2}); got != want {
 			t.Errorf("%s of both is %g, want %g", metric, got, want)
 		}
