@@ -95,12 +95,16 @@ func (c *Case) paceOf(wanted func(pid int, comm string) bool) pace {
 // backup does with many threads, and yet not be who the machine is for. Where there
 // is none, it is the one that waits most of all.
 func (c *Case) harmed(better *sample.Window) victim {
-	was := &Case{w: better}
+	was, seen := &Case{w: better}, map[string]bool{}
 	for i := range c.asked {
 		v := &c.asked[i]
 		if c.notable(v) == 0 {
 			break
 		}
+		if seen[v.process.Comm] { // the pace is that of all of the name
+			continue
+		}
+		seen[v.process.Comm] = true
 		same := func(_ int, comm string) bool { return comm == v.process.Comm }
 		then, now := was.paceOf(same), c.paceOf(same)
 		if then.bytes >= leastWork && now.waiting*then.bytes >= slower*then.waiting*now.bytes {

@@ -78,13 +78,36 @@ func deviceErrors() Cause {
 				Answer: Yes, Confidence: confidence(min(1, f.ops/10)+0.3, true), Weight: weight, WeightOf: of, Culprit: k, Evidence: e,
 				Disprove: "the requests themselves are invalid (a size or an operation that the device does not support)",
 				Advice: []Advice{{
-					Do: fmt.Sprintf("look for %s in the kernel's log (dmesg) and in the device's own (smartctl -a, nvme smart-log); save the data and replace the device", f.device),
+					Do: f.remedy(),
 					Expect: fmt.Sprintf("%.0f requests failed in %s: programs get errors or wait for retries until the device, its path or its backend is repaired",
 						f.ops, duration(s)),
 				}},
 			}
 		},
 	}
+}
+
+// remedy is what to do about the failures of which there are most.
+func (f *failures) remedy() string {
+	const log = "look for %s in the kernel's log (dmesg)"
+	sums := map[string]float64{}
+	for kind, n := range f.kinds {
+		_, status, _ := strings.Cut(kind, " ")
+		switch status {
+		case "no space":
+			sums[log+", and make room in what it is made of: a thin pool, an array or a volume that has no space left"] += n
+		case "reservation":
+			sums[log+": another host has reserved it (sg_persist --in --read-reservation); this one may have been fenced, so let nothing write until that is clear"] += n
+		case "transport", "offline":
+			sums[log+" and at its path: cable, switch, host adapter, hypervisor (multipath -ll); the data may be as they should"] += n
+		case "resource", "device resource", "zone resource", "zone open", "zone active":
+			sums[log+": the kernel or the device had not enough memory or open zones at once; let fewer programs write at a time"] += n
+		default:
+			sums[log+" and in the device's own (smartctl -a, nvme smart-log); save the data and replace the device"] += n
+		}
+	}
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(sums)), func(a, b string) int { return cmp.Compare(sums[a], sums[b]) })
+	return fmt.Sprintf(most, f.device)
 }
 
 // failures are those of the device with most of them: the one that is asked

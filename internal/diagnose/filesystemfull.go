@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"iocause/internal/sample"
@@ -135,21 +136,25 @@ func (c *Case) shortOfSpace(t float64) Verdict {
 }
 
 // fileSystemLeft is where the victim's file system is mounted, and how many bytes of how
-// many are free, "" where that is not known; of several on its device, the one that holds
-// its busiest file.
+// many are free, "" where that is not known; of several on its device, or on what lies on
+// that, the innermost one that holds its busiest file. Of a file whose path is not known it
+// is the only one there is.
 func (c *Case) fileSystemLeft() (point string, free, size float64) {
 	path, found := c.w.Files[c.topFile("", c.usual()...)].Path, 0
 	c.w.Each(sample.FSSize, func(e sample.Entity, s *sample.Series) {
 		left, known := c.w.Value(sample.FSAvailable, e)
-		if e.Device != c.device || !known || s.Last() == 0 {
+		if !known || s.Last() == 0 || !slices.Contains(c.below(e.Device), c.device) {
 			return
 		}
 		found++
 		holds := path == e.Class || strings.HasPrefix(path, strings.TrimSuffix(e.Class, "/")+"/")
-		if found == 1 || holds && len(e.Class) > len(point) {
+		if path == "" || holds && len(e.Class) > len(point) {
 			point, free, size = e.Class, left, s.Last()
 		}
 	})
+	if path == "" && found > 1 {
+		return "", 0, 0
+	}
 	return point, free, size
 }
 

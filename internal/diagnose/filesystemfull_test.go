@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"testing"
+	"time"
 
 	"iocause/internal/sample"
 )
@@ -40,5 +41,43 @@ func TestShortOfSpace(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 		checkReport(t, r)
+	}
+}
+
+// Of several file systems on a disk, or on what lies on it, it is the one that has the file.
+func TestFileSystemLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		file   string
+		points map[string]string // device by where it is mounted
+		want   string
+	}{
+		"partitions":          {"/var/lib/db/x", map[string]string{"/": "vda", "/boot": "vda", "/boot/efi": "vda"}, "/"},
+		"a shorter name":      {"/d/x", map[string]string{"/d": "vda", "/boot": "vda"}, "/d"},
+		"one in another":      {"/srv/db/x", map[string]string{"/": "vda", "/srv": "vda", "/srv/db": "vda"}, "/srv/db"},
+		"a name that begins":  {"/srvdata/x", map[string]string{"/": "vda", "/srv": "vda"}, "/"},
+		"a volume on it":      {"/data/x", map[string]string{"/boot": "vda", "/data": "dm-0"}, "/data"},
+		"another disk":        {"/data/x", map[string]string{"/": "vda", "/data": "vdb"}, "/"},
+		"none that holds it":  {"/data/x", map[string]string{"/boot": "vda"}, ""},
+		"a path nobody knows": {"", map[string]string{"/boot": "vda", "/": "vda"}, ""},
+		"but one alone":       {"", map[string]string{"/": "vda"}, "/"},
+	} {
+		m := newMachine()
+		m.put(sample.DeviceOn, sample.Entity{Device: "dm-0", Class: "vda"}, 1)
+		file := sample.FileID{Dev: 1, Ino: 1}
+		m.PutFile(file, sample.File{Path: c.file})
+		m.put(sample.CacheDirtied, sample.Entity{PID: 10, File: file}, 256000)
+		for point, device := range c.points {
+			e := sample.Entity{Device: device, Class: point}
+			m.put(sample.FSSize, e, 1000)
+			m.put(sample.FSAvailable, e, 10)
+		}
+		w := m.Window(epoch.Add(time.Duration(testSeconds * float64(time.Second))))
+		for range 20 { // the order of a map
+			got, _, _ := (&Case{w: w, device: "vda", victim: victim{pid: 10}}).fileSystemLeft()
+			if got != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+				break
+			}
+		}
 	}
 }
