@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -23,7 +24,9 @@ import (
 // second between two values. There is no such increase over a gap, nor where
 // the counter begins anew: nobody knows how fast it rose meanwhile. The values
 // before and after that are kept at their own instants, so that the increase of
-// the whole interval stays known; so is the first after a gap.
+// the whole interval stays known; so is the first after a gap. Of file systems and
+// disks that came and went within less than a tenth of the interval no gauge is told:
+// the coarser tiers keep their series in memory for hours and days.
 func (r *Recording) Roll(ctx context.Context) error {
 	return r.reading(func(shelves) error { return r.roll(ctx) })
 }
@@ -79,25 +82,42 @@ func (t *tier) roll(ctx context.Context, from, to int64) ([]Frame, error) {
 	defer q.Close()
 	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchRegexp, nameLabel, ".+"))
 	var it chunkenc.Iterator
+	var sums []summary
+	first, last := to, from // of all series
 	for set.Next() {
 		s := set.At()
 		it = s.Iterator(it)
-		name := s.Labels().Get(nameLabel)
-		sum, err := summarize(it, from, to, counts(name))
+		sum, err := summarize(it, from, to, counts(s.Labels().Get(nameLabel)))
 		if err != nil {
 			return nil, err
+		}
+		if sum.n == 0 && len(sum.anew) == 0 {
+			continue
+		}
+		sum.labels = s.Labels()
+		first, last = min(first, sum.firstAt), max(last, sum.lastAt)
+		sums = append(sums, sum)
+	}
+	if err := set.Err(); err != nil {
+		return nil, err
+	}
+	for i := range sums {
+		sum := &sums[i]
+		name := sum.labels.Get(nameLabel)
+		if sum.passed(name, first, last) {
+			continue
 		}
 		if _, _, part := HistogramOf(name); part {
 			sum.extremes = false // nobody asks how fast a bucket filled
 		}
-		f.Values = append(f.Values, sum.values(s.Labels(), name)...)
+		f.Values = append(f.Values, sum.values(sum.labels, name)...)
 		for _, p := range sum.anew {
 			at := p.At.UnixMilli()
-			anew[at] = append(anew[at], Value{&Series{s.Labels()}, p.Value})
+			anew[at] = append(anew[at], Value{&Series{sum.labels}, p.Value})
 		}
 	}
-	if err := set.Err(); err != nil || len(f.Values) == 0 {
-		return nil, err
+	if len(f.Values) == 0 {
+		return nil, nil
 	}
 	var all []Frame
 	for _, at := range slices.Sorted(maps.Keys(anew)) {
@@ -108,12 +128,14 @@ func (t *tier) roll(ctx context.Context, from, to int64) ([]Frame, error) {
 
 // summary is one series over one interval.
 type summary struct {
-	n              int
-	sum, last      float64
-	least, largest float64 // of the values, of a counter of the increases a second
-	extremes       bool
-	counter        bool
-	anew           []Point // before and after a counter began anew, or may have, but for those at the ends
+	labels          labels.Labels
+	n               int
+	firstAt, lastAt int64 // of its values, in ms
+	sum, last       float64
+	least, largest  float64 // of the values, of a counter of the increases a second
+	extremes        bool
+	counter         bool
+	anew            []Point // before and after a counter began anew, or may have, but for those at the ends
 }
 
 func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, error) {
@@ -128,7 +150,10 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 			break
 		}
 		if at > from {
-			s.n++
+			if s.n++; s.n == 1 {
+				s.firstAt = at
+			}
+			s.lastAt = at
 			s.sum += x
 			s.last = x
 			rate, known := x, !counter
@@ -150,6 +175,18 @@ func summarize(it chunkenc.Iterator, from, to int64, counter bool) (summary, err
 		beforeAt, last = at, x
 	}
 	return s, it.Err()
+}
+
+// passing is which part of the time a file system or a disk must have been there for, at
+// least, if it came and went in it: one in so many.
+const passing = 10
+
+// passed tells of a gauge of a file system or a disk that came after the first value of
+// all, went before the last one, and was there for a moment only.
+func (s *summary) passed(name string, first, last int64) bool {
+	const rarely = 30_000 // ms: longer than from one value of theirs to the next
+	return !s.counter && (strings.HasPrefix(name, "iocause_fs_") || strings.HasPrefix(name, "iocause_device_")) &&
+		s.firstAt > first+rarely && s.lastAt < last-rarely && (s.lastAt-s.firstAt)*passing < last-first
 }
 
 func (s *summary) beganAnew(lastAt int64, last float64, at int64, x float64, from, to int64) {

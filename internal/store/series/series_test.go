@@ -208,6 +208,37 @@ func TestTiers(t *testing.T) {
 	}
 }
 
+// What was mounted for a moment is in the finest tier alone: each name would keep its
+// series in the memory of the others.
+func TestMountedForAMoment(t *testing.T) {
+	r := open(t, options(t.TempDir()))
+	defer shut(t, r)
+	for s := 0; s <= 900; s += 10 { // three intervals of five minutes
+		var values []Value
+		for name, life := range map[string][2]int{
+			"iocause_fs_size_bytes /stays": {0, 900}, "iocause_fs_size_bytes /moment": {400, 420}, "iocause_fs_size_bytes /longer": {400, 440},
+			"iocause_fs_size_bytes /ends": {0, 310}, "iocause_fs_size_bytes /comes": {890, 900}, "iocause_found /moment": {400, 420},
+		} {
+			metric, point, _ := strings.Cut(name, " ")
+			if s >= life[0] && s <= life[1] {
+				values = append(values, Value{New(metric, Label{"class", point}), 1})
+			}
+		}
+		_, err := r.Append([]Frame{{epoch().Add(time.Duration(s) * time.Second), values}})
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.Roll(t.Context()))
+	for expr, want := range map[string]int{
+		`iocause_fs_size_bytes:max{class="/stays"}`: 1, `iocause_fs_size_bytes:max{class="/moment"}`: 0, `iocause_fs_size_bytes:max{class="/longer"}`: 1,
+		`iocause_fs_size_bytes:max{class="/ends"}`: 1, `iocause_found:max{class="/moment"}`: 1,
+	} {
+		got := ask(t, r, Query{Expr: expr, From: epoch(), To: epoch().Add(15 * time.Minute), Step: time.Minute})
+		if len(got.Lines) != want {
+			t.Errorf("%s: %d series, want %d", expr, len(got.Lines), want)
+		}
+	}
+}
+
 func TestQueryErrorsHaveAPosition(t *testing.T) {
 	r := open(t, options(t.TempDir()))
 	defer shut(t, r)
