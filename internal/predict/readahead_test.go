@@ -323,6 +323,9 @@ func runAhead(next pattern, pages, room, n int) (t *Trace, act, hit, disk float6
 
 // What a sample of what one cache sees says of others of which more or less is read ahead.
 func TestReadAheadOfOtherSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures")
+	}
 	const n, table, file = 400_000, 500*500/6 + 1, 32_000
 	for _, c := range []struct {
 		next        pattern
