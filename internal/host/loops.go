@@ -3,7 +3,6 @@ package host
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // AnyDirectLoop tells whether some loop device reads and writes its file past the page
@@ -45,7 +44,7 @@ func (h *Host) directLoop(disk string, devices *Devices) (on string, ok bool) {
 	}
 	var best Mount
 	for _, m := range mounts { // the newest hides those before it
-		if (file == m.Point || strings.HasPrefix(file, strings.TrimSuffix(m.Point, "/")+"/")) && len(m.Point) >= len(best.Point) {
+		if m.holds(file) && len(m.Point) >= len(best.Point) {
 			best = m
 		}
 	}

@@ -50,11 +50,16 @@ func (m Mount) IsServed() bool {
 	}, m.Type)
 }
 
+// holds tells whether a path is that of the mount, or below it.
+func (m Mount) holds(path string) bool {
+	return path == m.Point || strings.HasPrefix(path, strings.TrimSuffix(m.Point, "/")+"/")
+}
+
 // MayWait tells whether to open a file may wait for a server or a daemon, which may answer
 // nothing any more: theirs is the file, or a directory on the way to it.
 func (m Mounts) MayWait(dev DevNumber, path string) bool {
 	return slices.ContainsFunc(m, func(x Mount) bool {
-		return x.IsServed() && (x.Dev == dev || strings.HasPrefix(path, strings.TrimSuffix(x.Point, "/")+"/"))
+		return x.IsServed() && (x.Dev == dev || x.holds(path))
 	})
 }
 
