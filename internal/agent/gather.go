@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,10 +149,5 @@ func (g *gather) take(now time.Time) detect.Sample {
 
 // isStacked tells disks whose I/O is that of others below them, or of memory.
 func isStacked(name string) bool {
-	for _, prefix := range []string{"loop", "dm-", "md", "zram", "ram"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sample.StackedNames(), func(begin string) bool { return strings.HasPrefix(name, begin) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"iocause/internal/detect"
 	"iocause/internal/fleet"
+	"iocause/internal/sample"
 )
 
 // Comparison is two hosts, or two groups of hosts, side by side.
@@ -52,10 +53,6 @@ type Setting struct {
 // label that tells hosts apart.
 type measured struct{ key, name, unit, expr string }
 
-// stacked are devices whose I/O is that of disks below them, or of memory: who adds
-// up all would count it twice where a host has LVM.
-const stacked = `(dm-|md|loop|zram|ram).*`
-
 func figures() []measured {
 	rate := func(name string) string { return "rate(" + name + "{%[1]s}[%[2]s])" }
 	by := func(expr string) string { return "sum by (%[3]s) (" + expr + ")" }
@@ -64,6 +61,7 @@ func figures() []measured {
 		return by("rate(iocause_psi_some_seconds_total{class=\"" + class + "\",%[1]s}[%[2]s])")
 	}
 	disk := func(name string) string {
+		stacked := "(" + strings.Join(sample.StackedNames(), "|") + ").*"
 		return "rate(iocause_disk_" + name + "_total{device!~\"" + stacked + "\",%[1]s}[%[2]s])"
 	}
 	return []measured{
