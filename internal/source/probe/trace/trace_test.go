@@ -217,11 +217,7 @@ func TestFilters(t *testing.T) {
 func TestAgainstDiskstats(t *testing.T) {
 	dev := labtest.LoopDevice(t, "/dev/shm")
 	disk := filepath.Base(dev)
-	devices, err := host.Live().Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, _ := devices.Number(disk)
+	number := numberOf(t, disk)
 	const reads, writes = 1013, 503
 	before := diskstats(t, disk)
 	ios, l := record(t, Options{Device: number}, func() {

@@ -114,13 +114,20 @@ func TestDelayOfTheNFSServer(t *testing.T) {
 	}
 }
 
-// A server or a daemon that answers nothing, behind a hard mount, holds none of the
-// commands up, and who waits for it is shown. IOCAUSE is the program.
-func TestHungServers(t *testing.T) {
+// iocause is the program, which guests are given: IOCAUSE names it.
+func iocause(t *testing.T) string {
+	t.Helper()
 	program := os.Getenv("IOCAUSE")
 	if program == "" {
 		t.Skip("IOCAUSE names no program")
 	}
+	return program
+}
+
+// A server or a daemon that answers nothing, behind a hard mount, holds none of the
+// commands up, and who waits for it is shown.
+func TestHungServers(t *testing.T) {
+	program := iocause(t)
 	for kind, says := range map[string]string{"nfs": "PROBLEM: remote-server-slow", "fuse": "PROBLEM: fuse-daemon-slow"} {
 		t.Run(kind, func(t *testing.T) {
 			server, path := serves(t, kind, 0)
@@ -131,10 +138,7 @@ func TestHungServers(t *testing.T) {
 
 // Nor does one that stops while a diagnosis watches what is read from it.
 func TestServersThatHangInTheWindow(t *testing.T) {
-	program := os.Getenv("IOCAUSE")
-	if program == "" {
-		t.Skip("IOCAUSE names no program")
-	}
+	program := iocause(t)
 	for _, kind := range []string{"nfs", "fuse"} {
 		t.Run(kind, func(t *testing.T) {
 			server, path := serves(t, kind, 50*time.Millisecond)
