@@ -85,7 +85,8 @@ type Probe struct {
 	missing    []string
 	ways       []sample.Way
 	cost       costMeter
-	fit        *fit // what it was loaded by, for late programs
+	window     uint32 // see Window
+	fit        *fit   // what it was loaded by, for late programs
 }
 
 // Open loads the object, sets its constants, and attaches every program.
@@ -341,6 +342,16 @@ func (p *Probe) SetVariable(name string, value any) error {
 		return fmt.Errorf("setting %s: no such variable in the object", name)
 	}
 	return v.Set(value)
+}
+
+// Window is the number of the window in which programs count that keep figures of one
+// window only: their variable "window", which begins with 1.
+func (p *Probe) Window() uint32 { return p.window + 1 }
+
+// EndWindow has these programs count in the next window.
+func (p *Probe) EndWindow() error {
+	p.window++
+	return p.SetVariable("window", p.Window())
 }
 
 // Variable reads a global variable of the programs into what to points to.

@@ -61,7 +61,6 @@ type Probe struct {
 	issue  issue
 	near   near
 	sweep  bpf.Sweep
-	window uint32 // which one it is, as the programs know it
 	// bioSets are the layers' bios in flight, and told what has been told of layers' parts.
 	bioSets *ebpf.Memory
 	told    map[layer]parts

@@ -220,7 +220,7 @@ u32 at_queue;
 /* Set when a device was seen for which the kernel keeps no issue time. */
 u32 want_issue;
 u32 timed; /* set when a request has completed for which it does */
-u32 window; /* which one it is; the reader counts them */
+u32 window = 1; /* which one it is; the reader counts them */
 /* Set when a request was seen whose start the kernel does not keep. */
 u32 want_start;
 

@@ -205,8 +205,7 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 			}
 		}
 	}))
-	p.window++
-	err = errors.Join(err, p.probe.SetVariable("window", p.window))
+	err = errors.Join(err, p.probe.EndWindow())
 	if err != nil {
 		return fmt.Errorf("reading block I/O by device: %w", err)
 	}
@@ -217,7 +216,7 @@ func (p *Probe) emitDevices(into sample.Sink) error {
 func (p *Probe) emitDisk(device string, d *blockioDisk, into sample.Sink) {
 	const begun = 1 << 24 // as in the programs
 	most := uint32(d.Most)
-	if uint32(d.Most>>32) != p.window { // none has begun in this window
+	if uint32(d.Most>>32) != p.probe.Window() { // none has begun in this window
 		most = uint32(d.Flights % begun)
 	}
 	into.Put(sample.BlockMaxFlight, sample.Entity{Device: device}, float64(most), p.fromStart)

@@ -66,7 +66,7 @@ struct {
 	__type(value, struct waiters);
 } waiters SEC(".maps"); /* threads by process */
 
-u32 window; /* which one it is; the reader counts them */
+u32 window = 1; /* which one it is; the reader counts them */
 
 u64 followed_from; /* when waits for futexes were last begun to be followed (ns) */
 u64 lost_tasks, lost_rows, lost_threads, missed_ends;

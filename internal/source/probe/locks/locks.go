@@ -70,9 +70,8 @@ type Probe struct {
 	calls     map[int]string // names of system calls
 	asleep    sleepers
 
-	window uint32 // which one it is, as the programs know it
-	sweep  bpf.Sweep
-	rests  map[locksKey]locksRow // rows of ended holders at the sweep before
+	sweep bpf.Sweep
+	rests map[locksKey]locksRow // rows of ended holders at the sweep before
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.

@@ -73,7 +73,7 @@ func (p *Probe) waiters(phase sample.Phase, into sample.Sink) error {
 		if is {
 			gone = append(gone, tgid)
 		}
-		if (is || phase.Closes()) && int(tgid) != p.host.Self && w.Window == p.window {
+		if (is || phase.Closes()) && int(tgid) != p.host.Self && w.Window == p.probe.Window() {
 			into.Put(sample.LockThreads, sample.Entity{PID: int(tgid)}, float64(w.Threads), p.fromLock)
 		}
 	})
@@ -82,8 +82,7 @@ func (p *Probe) waiters(phase sample.Phase, into sample.Sink) error {
 		err = errors.Join(err, e)
 	}
 	if phase.Closes() {
-		p.window++
-		err = errors.Join(err, p.probe.SetVariable("window", p.window))
+		err = errors.Join(err, p.probe.EndWindow())
 	}
 	if err != nil {
 		return fmt.Errorf("reading who waited for locks: %w", err)

@@ -28,7 +28,7 @@ func TestRowsOfEndedProcesses(t *testing.T) {
 		}
 		collect(sample.First)
 		ended, self := uint32(bpftest.Ended(t)), uint32(os.Getpid())
-		row := reclaimStalls{Threads: 1, Window: p.window}
+		row := reclaimStalls{Threads: 1, Window: p.probe.Window()}
 		row.Ns[reclaimHost], row.Count[reclaimHost] = 5e9, 3
 		for _, tgid := range []uint32{ended, self} {
 			if err := p.probe.Map("stalls").Put(tgid, row); err != nil {

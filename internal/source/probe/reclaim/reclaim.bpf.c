@@ -14,14 +14,14 @@ enum kind { RECLAIM_HOST, RECLAIM_CGROUP, COMPACT, KINDS };
 
 struct stall {
 	u64 since[KINDS]; /* ns, 0 when not inside */
-	u64 counted; /* the last window that it counted in as one of its process's threads */
+	u32 counted, pad; /* the last window that it counted in as one of its process's threads */
 };
 struct stalls {
 	u64 ns[KINDS], count[KINDS];
 	u64 pages[KINDS]; /* reclaimed */
 	u32 kernel; /* a kernel thread: it works, it does not stall */
-	u32 threads; /* that stalled in a window */
-	u64 window; /* which one that is */
+	u32 threads, window; /* that stalled in a window; which one that is */
+	u32 pad;
 };
 
 struct {
@@ -40,7 +40,7 @@ struct {
 } stalls SEC(".maps");
 
 u64 lost_tasks, lost_rows;
-u64 window = 1; /* which one it is; the reader counts them */
+u32 window = 1; /* which one it is; the reader counts them */
 
 static const struct stalls none;
 static const struct stall no_stall;

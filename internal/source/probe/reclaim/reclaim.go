@@ -41,7 +41,6 @@ type Probe struct {
 	within bool   // a cgroup namespace of its own
 	each   uint64 // pages of 4 KiB in one of the kernel's
 	sweep  bpf.Sweep
-	window uint64 // which one it is, as the programs know it
 }
 
 // Open loads and attaches the probe. It needs root or CAP_BPF and CAP_PERFMON.
@@ -50,7 +49,7 @@ func Open(h *host.Host) (sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the reclaim probe: %w", err)
 	}
-	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups(), each: h.PageSize() / 4096, window: 1}, nil
+	return &Probe{host: h, probe: p, lookup: host.NewLookup(h), within: h.HasOwnCgroups(), each: h.PageSize() / 4096}, nil
 }
 
 // Plan is what the probe loads.
@@ -97,8 +96,7 @@ func (p *Probe) stalls(phase sample.Phase, into sample.Sink) error {
 	err := bpf.Totals(p.probe.Map("stalls"), phase, into, func(tgid *uint32, _ *reclaimStalls) bool { return ended(*tgid) },
 		func(tgid *uint32, s *reclaimStalls, put bpf.Total) { p.emit(*tgid, s, into, put) })
 	if phase.Closes() {
-		p.window++
-		err = errors.Join(err, p.probe.SetVariable("window", p.window))
+		err = errors.Join(err, p.probe.EndWindow())
 	}
 	if err != nil {
 		return fmt.Errorf("reading the stalls in reclaim: %w", err)
@@ -111,7 +109,7 @@ func (p *Probe) emit(tgid uint32, s *reclaimStalls, into sample.Sink, put bpf.To
 	if s.Kernel != 0 || int(tgid) == p.host.Self {
 		return
 	}
-	if s.Window == p.window {
+	if s.Window == p.probe.Window() {
 		into.Put(sample.ReclaimThreads, sample.Entity{PID: int(tgid)}, float64(s.Threads), fromReclaim)
 	}
 	for kind, k := range [...]struct {

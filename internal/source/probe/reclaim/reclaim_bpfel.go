@@ -51,7 +51,8 @@ type reclaimRefaults struct {
 type reclaimStall struct {
 	_       structs.HostLayout
 	Since   [3]uint64
-	Counted uint64
+	Counted uint32
+	Pad     uint32
 }
 
 type reclaimStalls struct {
@@ -61,7 +62,8 @@ type reclaimStalls struct {
 	Pages   [3]uint64
 	Kernel  uint32
 	Threads uint32
-	Window  uint64
+	Window  uint32
+	Pad     uint32
 }
 
 type reclaimTwiceRow struct {
